@@ -64,7 +64,7 @@ let package = Package(
         .target(
             name: "DNSServer",
             dependencies: [
-                "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "HTTPDNS", "Platform", "Scheduling",
             ],
             swiftSettings: strict),
         .target(

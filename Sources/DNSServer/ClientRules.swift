@@ -52,11 +52,11 @@ package final class SharedClientRules: Sendable {
     }
 
     /// Reports to the log from now on which clients are refused, and which have to ask over TCP.
-    func report(to events: EventLog, clock: any LoopClock) {
-        refused.report(to: events, clock: clock) {
+    func report(to events: EventLog) {
+        refused.report(to: events) {
             "client \($0) is not in listen.allow and gets REFUSED (\($1) queries refused since the start)"
         }
-        limited.report(to: events, clock: clock) {
+        limited.report(to: events) {
             "client \($0) asks faster than listen.udp_rate without a cookie, and is directed to TCP (\($1) queries since the start)"
         }
     }
@@ -151,5 +151,123 @@ package struct AccessList: Sendable {
             if ranges[middle].upperBound < value { low = middle + 1 } else { high = middle }
         }
         return low < ranges.count && ranges[low].lowerBound <= value
+    }
+}
+
+/// Counts the queries of clients that are refused for one reason, and reports them to the log: one in a second at most, so
+/// that a flood of them costs the loop nothing.
+final class RefusedClients: Sendable {
+    private let number = Atomic<Int>(0)
+    private let reported = SecondCount()
+    private let report = Mutex<(@Sendable (IPAddress) -> Void)?>(nil)
+
+    /// Queries since the start.
+    var count: Int { number.load(ordering: .relaxed) }
+
+    /// Counts a query. May be called from any thread.
+    func add(_ client: IPAddress, at now: Instant) {
+        number.wrappingAdd(1, ordering: .relaxed)
+        if reported.take(1, at: now) { report.withLock { $0 }?(client) }
+    }
+
+    /// Reports to `events` from now on.
+    ///
+    /// - Parameter text: of a client, and of how many queries were refused.
+    func report(to events: EventLog, text: @escaping @Sendable (IPAddress, Int) -> String) {
+        report.withLock {
+            $0 = { [weak self] client in
+                Loop.spawn {
+                    guard let self else { return }
+                    events.report(LogMessage(.clientRefused, about: "", text(client, self.count)))
+                }
+            }
+        }
+    }
+}
+
+/// How many queries were refused since the start, by the reason.
+package struct RefusedQueries: Equatable, Sendable {
+    /// Their clients are not on the access list: REFUSED.
+    package var access: Int
+    /// More came over UDP than the loop could take: SERVFAIL, or no response at all.
+    package var overload: Int
+    package var dropped: Int
+    /// Too many waited for an answer: SERVFAIL.
+    package var queue: Int
+}
+
+/// How many of the queries that are refused are answered with SERVFAIL; the others are dropped.
+///
+/// Refusing a query costs the kernel's work for a datagram, some 4 us. Where the UDP threads and the loop share too few
+/// CPUs, a flood of several times the capacity would spend most of the time on refusals, and ever fewer queries would be
+/// answered. So no more than a number a second are; clients of the others retransmit, as if the kernel had had no room.
+final class RefusalLimit: Sendable {
+    private let limit: Int
+    /// Of a whole second, since clients ask in bursts.
+    private let answered = SecondCount()
+    private let refused = Atomic<Int>(0)
+    private let dropped = Atomic<Int>(0)
+
+    /// - Parameter limit: how many are answered each second.
+    init(_ limit: Int) { self.limit = limit }
+
+    /// Queries refused since the start, and how many of these got no response.
+    var counts: (refused: Int, dropped: Int) {
+        (refused.load(ordering: .relaxed), dropped.load(ordering: .relaxed))
+    }
+
+    /// Counts a query that is refused. Returns whether it is answered with SERVFAIL. May be called from any thread.
+    func refuse(at now: Instant) -> Bool {
+        refused.wrappingAdd(1, ordering: .relaxed)
+        if answered.take(limit, at: now) { return true }
+        dropped.wrappingAdd(1, ordering: .relaxed)
+        return false
+    }
+}
+
+/// How many responses a second a client network gets over UDP without a cookie: any host may have sent the queries in its
+/// name, so that the responses flood it.
+///
+/// Counted are networks with public addresses: those of private networks, and of this machine, no host elsewhere can reach.
+/// They share counters by a hash with a key of this process; a network that shares one with a flooded one is directed to
+/// TCP, too.
+final class DatagramRate: Sendable {
+    private static let size = 4_096
+
+    private let counts = InlineArray<4_096, SecondCount> { _ in SecondCount() }
+    private let limit: Atomic<Int>
+
+    /// - Parameter limit: responses a second; 0: any number.
+    init(_ limit: Int) { self.limit = Atomic(limit) }
+
+    /// Takes another limit.
+    func set(_ limit: Int) { self.limit.store(limit, ordering: .relaxed) }
+
+    /// Counts a response. Returns whether there may be one. May be called from any thread.
+    func take(for client: IPAddress, at now: Instant) -> Bool {
+        let limit = limit.load(ordering: .relaxed)
+        guard limit > 0, client.isRouted else { return true }
+        var hasher = Hasher()
+        hasher.combine(ClientNetwork(client))
+        return counts[hasher.finalize() & (Self.size - 1)].take(limit, at: now)
+    }
+}
+
+/// Counts up to a limit in each second.
+struct SecondCount: ~Copyable, Sendable {
+    /// The second in the upper half, the number in it in the lower one.
+    private let value = Atomic<UInt64>(0)
+
+    /// Counts one. Returns whether the limit allows it. May be called from any thread.
+    func take(_ limit: Int, at now: Instant) -> Bool {
+        let second = UInt64(UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000_000)) << 32
+        var count = value.load(ordering: .relaxed)
+        while true {
+            let next = count & ~0xffff_ffff == second ? count &+ 1 : second | 1
+            guard next & 0xffff_ffff <= limit else { return false }
+            let result = value.compareExchange(expected: count, desired: next, ordering: .relaxed)
+            if result.exchanged { return true }
+            count = result.original
+        }
     }
 }

@@ -62,7 +62,7 @@ package final class Server: Sendable {
         handler = QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: limits.keepalive)
         self.events = events
         self.rules = rules
-        rules.report(to: events, clock: loop)
+        rules.report(to: events)
         feed = QueryFeed(on: loop, dnstap: dnstap)
         let memory = MemoryReturn(clock: loop)
         pending = PendingQueries(
@@ -189,7 +189,7 @@ package final class Server: Sendable {
     package func admits(_ client: IPAddress) -> Bool { rules.access.allows(client) }
 
     /// Counts and reports a client that is refused since it is not on the access list.
-    package func refuse(_ client: IPAddress) { rules.refused.add(client) }
+    package func refuse(_ client: IPAddress) { rules.refused.add(client, at: loop.now) }
 
     /// Answers a query that a client has sent in another form, by the rules of those over TCP or HTTPS.
     ///

@@ -107,3 +107,116 @@ package struct ServerSockets: Sendable {
         return try ListeningSocket(address, sharesPort: passed.isHeld(address.port))
     }
 }
+
+/// What another process passed to this one: the sockets of listen addresses, and the work that it left.
+package struct PassedSockets: Sendable {
+    private var receivers: [SocketAddress: [UDPSocket]] = [:]
+    private var replies: [SocketAddress: UDPSocket] = [:]
+    private var listeners: [SocketAddress: ListeningSocket] = [:]
+    /// The addresses whose UDP sockets another server has bound: the service manager can close them.
+    private var bound: Set<SocketAddress> = []
+    /// The UDP sockets taken, by their number in the kernel.
+    private var taken: Set<UInt64> = []
+    /// Whether another server still serves by them.
+    private let isHeld: Bool
+    /// The ports that it has.
+    private var ports: Set<UInt16> = []
+    /// What the other process did not finish.
+    package let work: UnfinishedWork
+    /// Why some could not be taken over, as lines for the log.
+    package private(set) var failures: [SystemError] = []
+
+    /// No socket.
+    package init() { self.init([]) }
+
+    /// Sorts what was passed: by name what a server has passed, by type the sockets of socket units.
+    ///
+    /// - Parameter isHeld: whether that server still serves by its sockets: where it has a port, further ones share it.
+    package init(_ passed: [PassedDescriptor], isHeld: Bool = false) {
+        self.isHeld = isHeld
+        var connections: [PassedDescriptor] = []
+        var file: [UInt8] = []
+        var sockets: [PassedDescriptor] = []
+        for each in passed {
+            switch PassedKind(rawValue: each.name) {
+            case .connection?: connections.append(each)
+            case .queries?: file = each.contents(limit: UnfinishedWork.longest)
+            case .udp?, .replies?, .tcp?, .tls?, .https?, .http?, nil: sockets.append(each)
+            case .commands?, .successor?: continue
+            }
+        }
+        work = UnfinishedWork(file, connections)
+        for each in sockets where PassedKind(rawValue: each.name) == nil { take(each) }
+        for each in sockets where PassedKind(rawValue: each.name) != nil { take(each) }
+    }
+
+    private mutating func take(_ passed: PassedDescriptor) {
+        do throws(SystemError) {
+            let isDatagram = passed.isDatagram
+            // That of a socket unit is stored, too, where a server has passed it: it is one socket, and the unit's.
+            if isDatagram, let inode = passed.inode, !taken.insert(inode).inserted { return }
+            if isHeld { passed.sharePort() }
+            guard let descriptor = passed.take() else { return }
+            guard isDatagram else {
+                let socket = try ListeningSocket(adopting: descriptor)
+                listeners[socket.address] = socket
+                ports.insert(socket.address.port)
+                return
+            }
+            let socket = try UDPSocket(adopting: descriptor, isBlocking: true)
+            ports.insert(socket.address.port)
+            if PassedKind(rawValue: passed.name) != nil { bound.insert(socket.address) }
+            if passed.name == PassedKind.replies.rawValue {
+                replies[socket.address] = socket
+            } else {
+                receivers[socket.address, default: []].append(socket)
+            }
+        } catch {
+            failures.append(error)
+        }
+    }
+
+    /// The UDP sockets of an address, all of its group: one that nothing reads would lose the queries of its clients.
+    func udp(at address: SocketAddress) -> UDPSockets? {
+        guard let receivers = receivers[address], let first = receivers.first else { return nil }
+        return UDPSockets(receivers: receivers, sender: replies[address] ?? first)
+    }
+
+    /// The listening socket of an address, whatever is spoken there.
+    func listener(at address: SocketAddress) -> ListeningSocket? { listeners[address] }
+
+    /// The socket that sends, of an address whose receivers did not fit, while another server still serves by these.
+    func sender(at address: SocketAddress) -> UDPSocket? {
+        isHeld && receivers[address] == nil ? replies[address] : nil
+    }
+
+    /// Whether another server still has the port.
+    func isHeld(_ port: UInt16) -> Bool { isHeld && ports.contains(port) }
+
+    /// Closes the sockets that do not fit: those of other addresses, and groups of another number of threads; of these the
+    /// socket that sends stays while another server holds them.
+    ///
+    /// - Parameters:
+    ///   - others: those that serve encrypted or over HTTP, over TCP alone.
+    ///   - threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has bound
+    ///     stays as it is.
+    /// - Returns: what was closed, for the log.
+    package mutating func closeUnfit(
+        _ addresses: [SocketAddress], others: [SocketAddress] = [], threads: Int?
+    ) -> [String] {
+        var closed: [String] = []
+        for address in Set(receivers.keys).union(replies.keys) {
+            let count = receivers[address]?.count ?? 0
+            let fits = threads == nil || threads == count || !bound.contains(address)
+            guard count == 0 || !fits || !addresses.contains(address) else { continue }
+            receivers[address] = nil
+            if !isHeld || !addresses.contains(address) { replies[address] = nil }
+            closed.append("\(address) (\(Transport.udp.rawValue))")
+        }
+        for address in listeners.keys where !(addresses + others).contains(address) {
+            listeners[address] = nil
+            closed.append("\(address) (\(Transport.tcp.rawValue))")
+        }
+        return closed.sorted()
+    }
+}

@@ -36,7 +36,7 @@ final class HTTPServerConnection: OpenConnection {
         session.receive(received)
     }
 
-    override func heldBySession() -> Int { session.held }
+    override var heldBySession: Int { session.held }
 
     // MARK: Requests
 
@@ -83,7 +83,7 @@ final class HTTPServerConnection: OpenConnection {
     /// Takes from the session what fits into few records of TLS.
     override func refill() {
         let before = session.unsent
-        outbound.fill { session.takeOutput(into: &$0, limit: OutboundBuffer.chunk) }
+        outbound.fill { session.takeOutput(into: &$0, limit: StreamBuffer.chunk) }
         if session.unsent < before { noteProgress() }
     }
 

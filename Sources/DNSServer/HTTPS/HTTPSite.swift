@@ -1,5 +1,6 @@
 package import DNSWire
 import Glibc
+import HTTPDNS
 package import Platform
 package import Scheduling
 
@@ -70,13 +71,11 @@ package final class HTTPSite: Sendable {
     func decide(_ request: HTTPServerRequest, from client: SocketAddress) -> Decision {
         if let loop = request.fields[.loop], isOwnRequest(loop) { return .response(HTTPServerResponse(.loopDetected)) }
         guard let doh else { return .other }
-        switch DoHRequest(request, path: doh.path) {
-        case .query(let message, let token):
-            if let token, let refusal = check(token, client, doh.rules) { return .response(refusal) }
-            return .query(message, doh.queries, isTrusted: token != nil)
-        case .refused(let response, let token):
-            return .response(token.flatMap { check($0, client, doh.rules) } ?? response)
-        case .other: return .other
+        guard let asked = DoHRequest(request, path: doh.path) else { return .other }
+        if let token = asked.token, let refusal = check(token, client, doh.rules) { return .response(refusal) }
+        switch asked.message {
+        case .success(let message): return .query(message, doh.queries, isTrusted: asked.token != nil)
+        case .failure(let status): return .response(status == .methodNotAllowed ? .methodNotAllowed : .init(status))
         }
     }
 
@@ -189,5 +188,41 @@ extension HTTPServerRequest {
     /// Whether a page of another site sends it, as its browser says.
     package var isOfAnotherSite: Bool {
         fields[.origin] != nil || !["same-origin", "none", nil].contains(fields[.site])
+    }
+}
+
+/// What DNS over HTTPS makes of an HTTP request (RFC 8484).
+struct DoHRequest {
+    /// The query, or with which status a request without one is refused.
+    let message: Result<[UInt8], HTTPServerResponse.Status>
+    /// What follows the path behind a slash; nil: nothing.
+    let token: ArraySlice<UInt8>?
+
+    /// Nil for a request for another path.
+    ///
+    /// - Parameter path: as configured.
+    init?(_ request: HTTPServerRequest, path: [UInt8]) {
+        let tail = request.path.dropFirst(path.count)
+        guard request.path.starts(with: path), tail.isEmpty || tail.first == UInt8(ascii: "/") && tail.count > 1 else {
+            return nil
+        }
+        token = tail.isEmpty ? nil : tail.dropFirst()
+        switch request.method {
+        case .get:
+            let sent = request.parameter("dns").flatMap { TextDecoding.base64URL($0) }
+            message = sent.map { .success($0) } ?? .failure(.badRequest)
+        case .post:
+            message = request.contentType == .dnsMessage ? .success(request.body) : .failure(.unsupportedMediaType)
+        case .head, .other: message = .failure(.methodNotAllowed)
+        }
+    }
+}
+
+extension HTTPServerResponse {
+    /// The response with a DNS message, which is status 200 whatever its response code is.
+    init(message: [UInt8]) {
+        self.init(
+            .ok, contentType: HTTPServerRequest.MediaType.dnsMessageName, maxAge: ReplyLifetime.seconds(message.span),
+            body: message)
     }
 }

@@ -107,7 +107,7 @@ final class QueryHandler: Sendable {
             return answerFaulty(query, message, client, over: transport, into: &reply)
         }
         guard isTrusted || access.allows(client) else {
-            return refuse(query, message, client, over: transport, into: &reply)
+            return refuse(query, message, client, over: transport, now: now, into: &reply)
         }
         if query.hasCookie || query.hasKeepalive && transport.hasKeepalive {
             return answerWithOptions(query, message, client, transport, now, into: &reply)
@@ -164,7 +164,7 @@ final class QueryHandler: Sendable {
     @inline(never)
     private func isOverRate(_ client: IPAddress, _ now: Instant) -> Bool {
         guard !shared.datagramRate.take(for: client, at: now) else { return false }
-        shared.limited.add(client)
+        shared.limited.add(client, at: now)
         return true
     }
 
@@ -224,10 +224,10 @@ final class QueryHandler: Sendable {
 
     @inline(never)
     private func refuse(
-        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, over transport: Transport,
+        _ query: Query, _ message: Span<UInt8>, _ client: IPAddress, over transport: Transport, now: Instant,
         into reply: inout OutputSpan<UInt8>
     ) -> Disposition {
-        shared.refused.add(client)
+        shared.refused.add(client, at: now)
         // Its address may be forged: it gets hardly more than was sent.
         let most = transport == .udp ? message.count * 6 / 5 : .max
         return fail(query, message, .refused, error: Self.prohibited, over: transport, within: most, into: &reply)

@@ -1,3 +1,4 @@
+import DNSWire
 import Platform
 import Scheduling
 
@@ -114,4 +115,17 @@ private struct Lateness {
         longest = max(longest, now - turn)
         turn = now
     }
+}
+
+/// A query over UDP that the cache could not answer, on its way to the loop.
+struct MissedQuery: Sendable {
+    let message: [UInt8]
+    let client: SocketAddress
+    let path: DatagramPath
+    let arrived: Instant
+    /// The program of this machine that asks, where it was looked for and found.
+    let program: ClientNetwork?
+
+    /// By which the places of waiting queries are shared, and how long it waits.
+    var origin: SharedQueue<MissedQuery>.Origin { (program ?? ClientNetwork(client.ip), arrived) }
 }

@@ -66,30 +66,17 @@ enum Padding {
     private static func lengthOfOptions(_ reply: [UInt8]) -> (place: Int, value: Int)? {
         guard reply.count >= Header.length else { return nil }
         func number(at place: Int) -> Int { Int(reply[place]) << 8 | Int(reply[place + 1]) }
-        let questions = number(at: 4)
-        let records = number(at: 6) + number(at: 8) + number(at: 10)
-        var place = Header.length
-        func skipName() -> Bool {
-            while place < reply.count {
-                let label = Int(reply[place])
-                place += label >= 0xc0 ? 2 : 1 + label
-                if label == 0 || label >= 0xc0 { return place <= reply.count }
-            }
-            return false
+        var at = Header.length
+        for _ in 0..<number(at: 4) {
+            guard Query.skipName(reply.span, at: &at) else { return nil }
+            at += 4
         }
-        for _ in 0..<questions {
-            guard skipName() else { return nil }
-            place += 4
+        var last: (type: RecordType, place: Int, dataLength: Int)?
+        for _ in 0..<(number(at: 6) + number(at: 8) + number(at: 10)) {
+            last = Query.takeRecord(reply.span, at: &at)
+            if last == nil { return nil }
         }
-        for index in 0..<records {
-            guard skipName(), place + 10 <= reply.count else { return nil }
-            let end = place + 10 + number(at: place + 8)
-            guard end <= reply.count else { return nil }
-            if index == records - 1, number(at: place) == Int(RecordType.opt.rawValue), end == reply.count {
-                return (place + 8, number(at: place + 8))
-            }
-            place = end
-        }
-        return nil
+        guard let last, last.type == .opt, at == reply.count else { return nil }
+        return (last.place + 8, last.dataLength)
     }
 }

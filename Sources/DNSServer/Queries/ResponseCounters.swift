@@ -1,5 +1,7 @@
+import DNSResolver
 package import DNSWire
 package import Platform
+import Scheduling
 import Synchronization
 
 /// Counts responses by transport, address family and response code. One thread adds, and any may read.
@@ -69,4 +71,17 @@ package struct ResponseCount: Sendable {
     package let isIPv6: Bool
     package let code: ResponseCode
     package let count: Int
+}
+
+/// How long the loop's responses took from the query, by the kind of the answer.
+final class AnswerTimes: Sendable {
+    private let histograms = AnswerKind.allCases.map { _ in LatencyHistogram() }
+
+    /// Adds a response.
+    func add(_ kind: AnswerKind, from arrived: Instant, to now: Instant) {
+        histograms[kind.rawValue].add(from: arrived, to: now)
+    }
+
+    /// Those of one kind since the start.
+    func total(_ kind: AnswerKind) -> LatencyHistogram.Total { histograms[kind.rawValue].total }
 }

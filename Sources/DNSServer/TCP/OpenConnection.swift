@@ -7,7 +7,7 @@ import Scheduling
 @Loop
 class OpenConnection: ServedConnection {
     final let stream: any ByteStream
-    final var outbound = OutboundBuffer()
+    final var outbound = StreamBuffer()
     /// Requests that wait for the resolver or a service, also those that the client has given up.
     final var outstanding = 0
     /// Whether the client has ended its side, or no more is to be read of it.
@@ -52,8 +52,8 @@ class OpenConnection: ServedConnection {
     /// Handles the next request. Returns false when there is none.
     func handleNext() -> Bool { false }
 
-    /// Gives back storage that is not needed, and returns the bytes held for requests and for responses not in `outbound`.
-    func heldBySession() -> Int { 0 }
+    /// The bytes held for requests, and for responses that are not in `outbound`.
+    var heldBySession: Int { 0 }
 
     /// Moves what is to be sent next into `outbound`, which is empty.
     func refill() {}
@@ -108,7 +108,7 @@ class OpenConnection: ServedConnection {
     final func settle() {
         flush()
         guard !isClosed else { return }
-        book(heldBySession() + outbound.count)
+        book(heldBySession + outbound.count)
         guard !isClosed else { return }
         if outbound.isEmpty, isOver || isReadingOver && isIdle {
             return close(lingers: !isReadingOver && !isStopping)
@@ -155,7 +155,7 @@ class OpenConnection: ServedConnection {
         while !isClosed {
             if outbound.isEmpty { refill() }
             if outbound.isEmpty { return }
-            switch stream.write(outbound.unwritten) {
+            switch stream.write(outbound.waiting) {
             case .moved(let count):
                 writeNeeds = .writable
                 outbound.removeFirst(count)
@@ -185,7 +185,7 @@ class OpenConnection: ServedConnection {
         let socket = lingers ? stream.endOutput() : nil
         guard end() else { return }
         stream.close()
-        outbound = OutboundBuffer()
+        outbound = StreamBuffer()
         discard()
         tell?(self, .isClosed(leaving: socket))
     }

@@ -5,7 +5,7 @@ import Scheduling
 /// One client over TCP (RFC 7766) or TLS (RFC 7858): its queries are handled concurrently, and answered in the order in which answers arrive.
 final class TCPConnection: OpenConnection {
     private let queries: ConnectionQueries
-    private var frames = FrameBuffer()
+    private var frames = StreamBuffer()
     /// Whether no more is read although the client may be sending.
     private var isAbandoned = false
 
@@ -22,21 +22,18 @@ final class TCPConnection: OpenConnection {
 
     override func take(_ received: ArraySlice<UInt8>) { frames.append(received) }
 
-    override func heldBySession() -> Int {
-        frames.trim()
-        return frames.count
-    }
+    override var heldBySession: Int { frames.count }
 
     override func handleNext() -> Bool {
         switch frames.next() {
         case .incomplete: return false
         case .malformed:
             // Such a stream cannot be parsed; queries received before are still answered.
-            frames = FrameBuffer()
+            frames = StreamBuffer()
             isAbandoned = true
             return false
-        case .message(let range):
-            handle(Array(frames.bytes[range]))
+        case .message(let message):
+            handle(message)
             return true
         }
     }
@@ -44,11 +41,11 @@ final class TCPConnection: OpenConnection {
     private func handle(_ message: [UInt8]) {
         noteActivity()
         let (reply, isPending) = queries.handle(message, of: client)
-        if let reply { queue { outbound.append(reply) } }
+        if let reply { queue { outbound.append(message: reply) } }
         guard isPending else { return }
         outstanding += 1
         queries.ask(message, of: client, by: ObjectIdentifier(self)) { [self] reply in
-            answer { outbound.append(reply) }
+            answer { outbound.append(message: reply) }
         }
     }
 
@@ -57,14 +54,14 @@ final class TCPConnection: OpenConnection {
         settle()
     }
 
-    override func discard() { frames = FrameBuffer() }
+    override func discard() { frames = StreamBuffer() }
 
     // MARK: Another process
 
     /// Goes on where another process has left a connection, once it is admitted.
     func resume(input: [UInt8], output: [UInt8]) {
         frames.append(input[...])
-        outbound = OutboundBuffer(output)
+        outbound = StreamBuffer(output)
         settle()
     }
 
@@ -74,11 +71,11 @@ final class TCPConnection: OpenConnection {
     /// - Returns: nil when the connection is closed, or encrypted: its keys stay here, and its client makes another.
     func handOver(unanswered: [[UInt8]]) -> UnfinishedWork.Connection? {
         guard !isClosed, let descriptor = (stream as? StreamSocket)?.release() else { return nil }
-        var input = OutboundBuffer()
-        for message in unanswered { input.append(message) }
+        var input = StreamBuffer()
+        for message in unanswered { input.append(message: message) }
         defer { close() }
         return UnfinishedWork.Connection(
             socket: PassedDescriptor(descriptor, name: PassedKind.connection.rawValue), peer: client.address,
-            input: Array(input.unwritten) + frames.rest, output: Array(outbound.unwritten))
+            input: Array(input.waiting + frames.waiting), output: Array(outbound.waiting))
     }
 }

@@ -78,3 +78,118 @@ package struct Cookie: Hashable, Sendable {
         }
     }
 }
+
+/// The secrets by which this server knows the addresses of clients again (RFC 7873 section 6, RFC 9018 section 5).
+package struct ServerCookies: Sendable {
+    /// Seconds for which an own secret makes cookies (RFC 7873 section 7.1 recommends at most 26 hours).
+    private static let ownLifetime: UInt32 = 86_400
+
+    private enum Secrets: Sendable {
+        /// One for each day, made of this key.
+        case own(SipHash.Key)
+        /// Those of several servers: the first makes cookies, all are accepted.
+        case shared([SipHash.Key])
+    }
+
+    private let secrets: Secrets
+
+    /// With secrets of its own, which end with the process.
+    package init() {
+        var random = SystemRandomNumberGenerator()
+        secrets = .own(SipHash.Key(low: random.next(), high: random.next()))
+    }
+
+    /// - Parameter shared: 16 bytes each, at least one of them.
+    package init?(shared: [[UInt8]]) {
+        let keys = shared.compactMap { SipHash.Key($0) }
+        guard !keys.isEmpty, keys.count == shared.count else { return nil }
+        secrets = .shared(keys)
+    }
+
+    /// The cookie with which a query is answered, and whether the one that it has was valid; nil: it has none.
+    ///
+    /// - Parameters:
+    ///   - message: the message from which `query` was read, without a fault.
+    ///   - time: in seconds since 1970, the lowest 32 bits of it.
+    package func answer(
+        _ query: Query, in message: Span<UInt8>, from client: IPAddress, at time: UInt32
+    ) -> (cookie: Cookie, isValid: Bool)? {
+        guard query.hasCookie, let place = query.cookie(in: message) else { return nil }
+        let data = message.extracting(place)
+        switch secrets {
+        case .shared(let keys): return Cookie.answering(data, from: client, keys: keys.span, at: time)
+        case .own(let key):
+            let day = time / Self.ownLifetime
+            let keys = [Self.key(of: day, key), Self.key(of: day &- 1, key)]
+            return Cookie.answering(data, from: client, keys: keys.span, at: time)
+        }
+    }
+
+    private static func key(of day: UInt32, _ key: SipHash.Key) -> SipHash.Key {
+        SipHash.Key(low: SipHash(key).finish(UInt64(day), 5), high: SipHash(key).finish(UInt64(day) | 1 << 32, 5))
+    }
+}
+
+/// SipHash-2-4: a hash with a key, of few bytes (Aumasson and Bernstein, 2012).
+package struct SipHash: Sendable {
+    /// The key.
+    package struct Key: Hashable, Sendable {
+        fileprivate let low: UInt64
+        fileprivate let high: UInt64
+
+        /// - Parameter bytes: 16 of them; nil for another number.
+        package init?(_ bytes: [UInt8]) {
+            guard bytes.count == 16 else { return nil }
+            low = bytes[..<8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+            high = bytes[8...].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+
+        package init(low: UInt64, high: UInt64) { (self.low, self.high) = (low, high) }
+    }
+
+    private var (v0, v1, v2, v3): (UInt64, UInt64, UInt64, UInt64)
+    private var count = 0
+
+    package init(_ key: Key) {
+        v0 = key.low ^ 0x736f_6d65_7073_6575
+        v1 = key.high ^ 0x646f_7261_6e64_6f6d
+        v2 = key.low ^ 0x6c79_6765_6e65_7261
+        v3 = key.high ^ 0x7465_6462_7974_6573
+    }
+
+    /// Adds eight bytes, the first of them in the lowest bits.
+    package mutating func append(_ word: UInt64) {
+        v3 ^= word
+        round()
+        round()
+        v0 ^= word
+        count += 8
+    }
+
+    /// The hash.
+    ///
+    /// - Parameter rest: the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
+    package consuming func finish(_ rest: UInt64 = 0, _ restCount: Int = 0) -> UInt64 {
+        append(UInt64(truncatingIfNeeded: count + restCount) << 56 | rest)
+        v2 ^= 0xff
+        for _ in 0..<4 { round() }
+        return v0 ^ v1 ^ v2 ^ v3
+    }
+
+    private mutating func round() {
+        v0 &+= v1
+        v1 = v1 << 13 | v1 >> 51
+        v1 ^= v0
+        v0 = v0 << 32 | v0 >> 32
+        v2 &+= v3
+        v3 = v3 << 16 | v3 >> 48
+        v3 ^= v2
+        v0 &+= v3
+        v3 = v3 << 21 | v3 >> 43
+        v3 ^= v0
+        v2 &+= v1
+        v1 = v1 << 17 | v1 >> 47
+        v1 ^= v2
+        v2 = v2 << 32 | v2 >> 32
+    }
+}

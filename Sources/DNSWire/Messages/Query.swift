@@ -191,7 +191,7 @@ package struct Query: Sendable {
     ///
     /// - Returns: its type, where that stands, and the bytes of its data; nil for one that reaches past the message.
     @inline(__always)
-    static func takeRecord(
+    package static func takeRecord(
         _ message: borrowing Span<UInt8>, at: inout Int
     ) -> (type: RecordType, place: Int, dataLength: Int)? {
         guard skipName(message, at: &at), at &+ 10 <= message.count else { return nil }
@@ -203,7 +203,7 @@ package struct Query: Sendable {
 
     /// Skips a name, plain or compressed.
     @inline(__always)
-    static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
+    package static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
         while at < message.count {
             let length = Int(message[at])
             if length == 0 {

@@ -90,37 +90,46 @@ package enum TextDecoding {
     /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
     /// anything else.
     package static func base64(_ text: String) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var (bits, count, padding): (UInt32, Int, Int) = (0, 0, 0)
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\r"), UInt8(ascii: "\n"): continue
-            case UInt8(ascii: "="): padding += 1
-            default:
-                guard padding == 0, let value = sextet(byte) else { return nil }
-                bits = bits << 6 & 0xff_ffff | value
-                count += 1
-                if count.isMultiple(of: 4) { append(bits, 3) }
-            }
+        let text = text.utf8.filter { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+        let digits = text.prefix { $0 != UInt8(ascii: "=") }
+        let padding = text.dropFirst(digits.count)
+        guard padding.count == (4 - digits.count % 4) % 4, padding.allSatisfy({ $0 == UInt8(ascii: "=") }) else {
+            return nil
         }
-        guard padding == (4 - count % 4) % 4, padding < 3 else { return nil }
-        if padding > 0 { append(bits << UInt32(6 * padding), 3 - padding) }
-        return bytes
-
-        func append(_ bits: UInt32, _ count: Int) {
-            for index in 0..<count { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(16 - 8 * index))) }
-        }
+        return base64(digits, UInt8(ascii: "+"), UInt8(ascii: "/"), isStrict: false)
     }
 
-    private static func sextet(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(byte - UInt8(ascii: "A"))
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(byte - UInt8(ascii: "a")) + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0")) + 52
-        case UInt8(ascii: "+"): 62
-        case UInt8(ascii: "/"): 63
-        default: nil
+    /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), in which a DNS message comes in a target (RFC
+    /// 8484 section 6); nil for anything else, and when its last bits are not zero.
+    package static func base64URL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        base64(text, UInt8(ascii: "-"), UInt8(ascii: "_"), isStrict: true)
+    }
+
+    /// - Parameters:
+    ///   - plus: the digit for 62.
+    ///   - slash: the digit for 63.
+    ///   - isStrict: whether the bits behind the last byte must be zero.
+    private static func base64(_ digits: ArraySlice<UInt8>, _ plus: UInt8, _ slash: UInt8, isStrict: Bool) -> [UInt8]? {
+        guard digits.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 4 * 3 + 2)
+        var (bits, count): (UInt32, UInt32) = (0, 0)
+        for digit in digits {
+            switch digit {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): bits = bits << 6 | UInt32(digit - UInt8(ascii: "A"))
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): bits = bits << 6 | UInt32(digit - UInt8(ascii: "a") + 26)
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): bits = bits << 6 | UInt32(digit - UInt8(ascii: "0") + 52)
+            case plus: bits = bits << 6 | 62
+            case slash: bits = bits << 6 | 63
+            default: return nil
+            }
+            count += 6
+            guard count >= 8 else { continue }
+            count -= 8
+            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+            bits &= 1 << count - 1
         }
+        return isStrict && bits != 0 ? nil : bytes
     }
 }
 
@@ -173,4 +182,15 @@ package enum HTTPDate {
         let days = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return years * 365 + years / 4 - years / 100 + years / 400 + days - 719_468
     }
+}
+
+/// Whether two texts are equal, in a time that depends on their lengths alone.
+func areEqual(_ one: String, _ other: String) -> Bool { areEqual(Array(one.utf8), Array(other.utf8)[...]) }
+
+/// The same of texts as bytes.
+package func areEqual(_ one: [UInt8], _ other: ArraySlice<UInt8>) -> Bool {
+    guard one.count == other.count else { return false }
+    var differences: UInt8 = 0
+    for (byte, expected) in zip(one, other) { differences |= byte ^ expected }
+    return differences == 0
 }

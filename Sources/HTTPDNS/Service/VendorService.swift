@@ -120,6 +120,8 @@ package struct MarkedFormat: ProviderFormat {
 
     package func answers(_ type: RecordType) -> Bool { format.answers(type) }
 
+    package var takesCheckingDisabled: Bool { format.takesCheckingDisabled }
+
     package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         mark.added(to: try format.request(for: question, at: time))
     }

@@ -1,4 +1,5 @@
 import HTTPDNS
+import TestSupport
 import Testing
 
 /// The encodings of bytes as text, both ways.
@@ -16,6 +17,10 @@ struct TextEncodingTests {
     @Test func `every byte comes back, in base64 and in hexadecimal digits`() {
         for bytes in [Array(UInt8.min...UInt8.max), Array((UInt8.min...UInt8.max).reversed())] {
             #expect(TextDecoding.base64(TextEncoding.base64(bytes)) == bytes)
+            for length in 0..<40 {
+                let part = Array(bytes.suffix(length))
+                #expect(TextDecoding.base64URL(Array(part.base64URL.utf8)[...]) == part)
+            }
             #expect(TextDecoding.hexadecimal(TextEncoding.hexadecimal(bytes)) == bytes)
             #expect(TextDecoding.hexadecimal(TextEncoding.hexadecimal(bytes).uppercased()) == bytes)
         }

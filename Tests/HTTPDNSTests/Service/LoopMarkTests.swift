@@ -7,11 +7,13 @@ struct LoopMarkTests {
     @Test func `each provider's request has it, and stays what it was`() throws {
         let mark = try #require(LoopMark(CountingIVs()))
         let question = UpstreamQuestion(name: name("www.example.com"), types: [.a])
-        let format = DoHJSONFormat()
+        let format = DoHFormat()
         let plain = try format.request(for: question, at: 0)
-        let marked = try MarkedFormat(format, mark: mark).request(for: question, at: 0)
+        let markedFormat = MarkedFormat(format, mark: mark)
+        let marked = try markedFormat.request(for: question, at: 0)
         #expect(marked.target == plain.target)
         #expect(marked.headers == plain.headers + [["cdn-loop", "httpdnsd-0001020304050607"]])
+        #expect(markedFormat.takesCheckingDisabled && markedFormat.answers(.txt) && !markedFormat.answersBothFamilies)
     }
 
     @Test(

@@ -4,7 +4,7 @@ final class HTTP1ServerSession: HTTPServerSession {
     /// The request that was returned and is not answered.
     private var current: HTTPServerStream?
     private var next: HTTPServerStream?
-    private var output = OutboundBuffer()
+    private var output = StreamBuffer()
     private(set) var feed: HTTPServerFeed?
     private let header: Int
     /// Whether no further request is read.
@@ -78,7 +78,7 @@ final class HTTP1ServerSession: HTTPServerSession {
 
     func takeOutput(into buffer: inout [UInt8], limit: Int) {
         let count = min(output.count, max(0, limit - buffer.count))
-        buffer += output.unwritten.prefix(count)
+        buffer += output.waiting.prefix(count)
         output.removeFirst(count)
     }
 
