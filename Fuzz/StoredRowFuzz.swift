@@ -169,7 +169,7 @@ private final class Store {
         var changes = PendingChanges()
         changes.store(cached, for: key)
         let rules = DiskRules(identity: identity, freshness: policy, flushInterval: .seconds(1))
-        _ = try file.write(changes.rows, rules, ClockMark(), reading)
+        _ = try file.write(changes.answers, rules, ClockMark(), reading)
     }
 
     /// Checks the response to a client.

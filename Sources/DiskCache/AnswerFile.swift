@@ -73,19 +73,28 @@ final class AnswerFile {
     ///
     /// - Returns: how many answers were written.
     func write(
-        _ rows: [[UInt8]: PendingChanges.Row], _ rules: DiskRules, _ mark: ClockMark, _ reading: WallClock.Reading
+        _ changes: [[UInt8]: PendingChanges.Change], _ rules: DiskRules, _ mark: ClockMark, _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
+        var rows: [[UInt8]: (other: PendingChanges.Change?, six: PendingChanges.Change?)] = [:]
+        for (key, change) in changes {
+            var question = key
+            let isSix = question.makeRowQuestion()
+            if isSix {
+                rows[question, default: (nil, nil)].six = change
+            } else {
+                rows[question, default: (nil, nil)].other = change
+            }
+        }
         var written = 0
         // In the order of the file's index: so each of its pages is read and written once, and not for every answer that has
         // its place there.
         for (question, row) in rows.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-            let isWhole = row[isSix: false] != nil && row[isSix: true] != nil
             // Mostly both address families change at once, and nothing has to be read.
-            let old = isWhole ? nil : try self.row(of: question)
+            let old = row.other == nil || row.six == nil ? try self.row(of: question) : nil
             var until = old?.until
             var value: [UInt8] = []
-            for isSix in [false, true] {
-                switch row[isSix: isSix] {
+            for (change, isSix) in [(row.other, false), (row.six, true)] {
+                switch change {
                 case nil:
                     guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { continue }
                     answer.head.append(to: &value, answer.answer.body)

@@ -18,8 +18,42 @@ package final class DiskCache: Sendable {
     /// So many answers are read in a quarter of a second where nothing else runs.
     private static let enough = 100_000
 
-    let work: DiskWork
+    /// What callers and the thread share.
+    struct State {
+        var pending = PendingChanges()
+        /// When the oldest pending change was made, on the boot clock; nil: there is none.
+        var changedAt: Instant?
+        /// What callers want of the thread, in order.
+        var jobs: [DiskJob] = []
+        /// Nil until a policy is in force: until then nothing is read into memory, nor written.
+        var rules: DiskRules?
+        /// Whether the answers of the file may be read into memory before they are queried.
+        var mayLoad = false
+        /// Whether policy or time of day are others than when this loading began, so that what it did not use may be usable.
+        var hasOtherRules = false
+        var status = DiskStatus()
+        var isStopping = false
+        var hasEnded = false
+
+        /// Makes pending changes.
+        mutating func change(_ body: (inout PendingChanges) -> Void) {
+            body(&pending)
+            changedAt = changedAt ?? .bootTime
+        }
+    }
+
+    let state = Mutex(State())
+    /// The path of the file.
+    package let path: String
+    let limit: Int
+    let retry: ClosedRange<Duration>
+    let memory: MemoryCache
+    let clock: WallClock
+    let report: @Sendable (DiskEvent) -> Void
+    let wake: EventCounter
     private let ended: EventCounter
+    /// Whether the file may have answers that memory does not.
+    let hasMore = Atomic<Bool>(true)
 
     /// Opens the file, on the thread, while there is no policy yet.
     ///
@@ -35,17 +69,15 @@ package final class DiskCache: Sendable {
         _ path: String, limit: Int, retry: ClosedRange<Duration> = .seconds(1) ... .seconds(60), memory: MemoryCache,
         clock: WallClock, isPaused: Bool = false, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
-        work = try DiskWork(
-            path, limit: max(limit, Self.smallestLimit), retry: retry, memory: memory, clock: clock, report: report)
+        (self.path, self.limit, self.retry) = (path, max(limit, Self.smallestLimit), retry)
+        (self.memory, self.clock, self.report) = (memory, clock, report)
+        wake = try EventCounter()
         ended = try EventCounter()
         _ = try NamedThread("disk") { [self] in
-            DiskThread(work, isPaused: isPaused).run()
+            work(isPaused: isPaused)
             ended.post()
         }
     }
-
-    /// The path of the file.
-    package var path: String { work.path }
 
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
     /// earlier the reading would take CPU time from the start-up.
@@ -78,12 +110,12 @@ package final class DiskCache: Sendable {
     package func stop(within limit: Duration = .seconds(2)) {
         tell { $0.isStopping = true }
         let deadline = Instant.bootTime + limit
-        while !work.state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
+        while !state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
             ended.wait(atMost: Int32(clamping: (deadline - .bootTime).nanoseconds / 1_000_000 + 1))
         }
     }
 
-    package var status: DiskStatus { work.state.withLock { $0.status } }
+    package var status: DiskStatus { state.withLock { $0.status } }
 
     // MARK: Answers
 
@@ -105,16 +137,16 @@ package final class DiskCache: Sendable {
     package func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
-        let isDue = work.state.withLock { state in
+        let isDue = state.withLock { state in
             let before = (isEmpty: state.changedAt == nil, isLarge: state.pending.isLarge)
             state.change(body)
             return before.isEmpty || !before.isLarge && state.pending.isLarge
         }
-        if isDue { work.wake.post() }
+        if isDue { wake.post() }
     }
 
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
-    package var mayRecall: Bool { work.hasMore.load(ordering: .acquiring) }
+    package var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
 
     /// Reads the answer under a key into memory, if the file has it.
     ///
@@ -139,14 +171,14 @@ package final class DiskCache: Sendable {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value, Never>) in
             let caller = Waiter(continuation)
             let job = job(caller)
-            let isTaken = work.state.withLock { state in
+            let isTaken = state.withLock { state in
                 guard !state.isStopping, state.jobs.count < PendingChanges.limit else { return false }
                 state.jobs.append(job)
                 return true
             }
             guard isTaken else { return caller.finish(value) }
             if let limit { _ = limit.clock.schedule(after: limit.patience) { caller.finish(value) } }
-            work.wake.post()
+            wake.post()
         }
     }
 
@@ -154,14 +186,20 @@ package final class DiskCache: Sendable {
     package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
         tell { state in
             state.rules = DiskRules(identity: identity, freshness: freshness, flushInterval: flushInterval)
-            work.adoptOtherRules(&state)
+            adoptOtherRules(&state)
         }
     }
 
     /// Changes what the thread is to do, and wakes it.
-    private func tell(_ change: (inout DiskWork.State) -> Void) {
-        work.state.withLock { change(&$0) }
-        work.wake.post()
+    private func tell(_ change: (inout State) -> Void) {
+        state.withLock { change(&$0) }
+        wake.post()
+    }
+
+    /// Notes that answers which were unusable may be usable now.
+    func adoptOtherRules(_ state: inout State) {
+        state.hasOtherRules = true
+        hasMore.store(true, ordering: .releasing)
     }
 
     // MARK: State
@@ -191,4 +229,71 @@ package final class DiskCache: Sendable {
     package func states() async -> [StateRecord] {
         await ask(else: []) { .records($0) }
     }
+}
+
+/// What a caller wants of the disk's thread.
+enum DiskJob: Sendable {
+    /// That the answers of the row with the answer under a key are read into memory.
+    case lookUp([UInt8], Waiter<Void>)
+    /// To go on once so many answers are in memory, or no more can be read.
+    case load(Int, Waiter<Void>)
+    /// That all that has changed is written, whatever the interval; it gets whether it is in the file.
+    case settle(Waiter<Bool>)
+    /// The records of what was learned, once the file is open.
+    case records(Waiter<[StateRecord]>)
+    /// That all is written and the file closed, for another process; also where the caller has gone on.
+    case pause(Waiter<Void>)
+    /// That the file is opened again.
+    case resume
+}
+
+/// A caller that waits for the disk's thread; resumed once, from any thread.
+final class Waiter<Value: Sendable>: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Value, Never>?>
+
+    init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
+
+    /// Whether it goes on, with or without what it waited for.
+    var isFinished: Bool { continuation.withLock { $0 == nil } }
+
+    func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
+
+    /// Gives it what `make` returns, unless it goes on already: under a flood most do without the disk.
+    func serve(_ make: () -> Value) { if !isFinished { finish(make()) } }
+}
+
+/// An event of the disk cache that is reported to the operator.
+package enum DiskEvent: Equatable, Sendable {
+    /// The file cannot be used; answers are cached in memory only from now on.
+    case unavailable(reason: String)
+    /// The file is used again.
+    case back
+    /// The file was damaged or invalid, and a new one was started.
+    ///
+    /// - Parameter path: its new path; nil when it could not be renamed.
+    case quarantined(path: String?, reason: String)
+    /// The answers of the previous run are in memory.
+    ///
+    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.
+    case loaded(count: Int, isComplete: Bool)
+}
+
+/// The status of the disk cache.
+package struct DiskStatus: Equatable, Sendable {
+    package enum State: String, Sendable {
+        case opening
+        /// The answers of the previous run are being read.
+        case loading
+        case used
+        /// Nothing is read or written now.
+        case memoryOnly = "memory only"
+    }
+
+    package var state = State.opening
+    /// The reason why it is not used; empty when it is.
+    package var reason = ""
+    /// Answers read from the file, at the start and for queries.
+    package var loaded = 0
+    /// Answers written.
+    package var written = 0
 }

@@ -4,9 +4,14 @@ import Platform
 import Scheduling
 import Synchronization
 
+extension DiskCache {
+    /// Does the thread's work, until the cache is stopped.
+    func work(isPaused: Bool) { DiskThread(self, isPaused: isPaused).run() }
+}
+
 /// The work of the disk's thread: opens, loads, looks up and writes; and tries again after a fault.
 final class DiskThread {
-    private let work: DiskWork
+    private let cache: DiskCache
     private let folder: StoreFolder
     private var open: OpenStore?
     /// The records of the file that was open last.
@@ -29,11 +34,11 @@ final class DiskThread {
     /// wait for the loading, nor a write for a flood of queries.
     private static let few = 128
 
-    init(_ work: DiskWork, isPaused: Bool) {
+    init(_ cache: DiskCache, isPaused: Bool) {
         self.isPaused = isPaused
-        self.work = work
-        folder = StoreFolder(path: work.path)
-        backoff = Backoff(work.retry)
+        self.cache = cache
+        folder = StoreFolder(path: cache.path)
+        backoff = Backoff(cache.retry)
     }
 
     /// Real time: the thread's waits do not depend on the clock of the answers.
@@ -42,7 +47,7 @@ final class DiskThread {
     /// Runs until the cache is stopped.
     func run() {
         while true {
-            let isStopping = work.state.withLock { $0.isStopping }
+            let isStopping = cache.state.withLock { $0.isStopping }
             if open == nil, !isPaused, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
             if isStopping { return finish() }
             let isMore = doJobs()
@@ -52,11 +57,11 @@ final class DiskThread {
 
     /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
-        if work.state.withLock({ $0.changedAt != nil }) { flush() }
+        if cache.state.withLock({ $0.changedAt != nil }) { flush() }
         while doJobs() {}
         open = nil
         for reader in readers { reader.finish([]) }
-        work.state.withLock { $0.hasEnded = true }
+        cache.state.withLock { $0.hasEnded = true }
     }
 
     /// Does some of what callers wait for.
@@ -66,7 +71,7 @@ final class DiskThread {
         // All at once: the lock is not held for longer where there are many.
         if jobs.isEmpty {
             var all: [DiskJob] = []
-            work.state.withLock { swap(&$0.jobs, &all) }
+            cache.state.withLock { swap(&$0.jobs, &all) }
             jobs = all[...]
         }
         let turn = jobs.prefix(Self.few)
@@ -81,33 +86,22 @@ final class DiskThread {
         case .load(let enough, let caller): tellLoaded(caller, enough)
         case .settle(let caller): caller.serve { settle() }
         case .records(let caller): tell(caller)
-        case .pause(let caller): caller.finish(pause())
-        case .resume: resume()
+        case .pause(let caller):
+            flush()
+            close()
+            isPaused = true
+            caller.finish(())
+        case .resume:
+            guard isPaused else { return }
+            isPaused = false
+            openFile()
         }
     }
 
     /// Waits until there is work.
     private func wait() {
-        let due = work.state.withLock { state in
-            guard open != nil else { return backoff.nextProbe }
-            return state.rules.flatMap { rules in state.changedAt.map { $0 + rules.flushInterval } }
-        }
-        guard let due else { return work.wake.wait() }
-        work.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
-    }
-
-    /// Leaves the file to another process.
-    private func pause() {
-        flush()
-        close()
-        isPaused = true
-    }
-
-    /// Takes it back.
-    private func resume() {
-        guard isPaused else { return }
-        isPaused = false
-        openFile()
+        guard let due = open == nil ? backoff.nextProbe : writingDue else { return cache.wake.wait() }
+        cache.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
     }
 
     // MARK: Opening
@@ -120,19 +114,20 @@ final class DiskThread {
             return fail("\(error)")
         }
         do throws(SQLiteError) {
-            let store = try OpenStore(folder, limit: work.limit, work.clock)
-            giveRecords(to: store)
+            let store = try OpenStore(folder, limit: cache.limit, cache.clock)
+            // What takes the place of another file has the records of that one.
+            var missing = PendingChanges()
+            for (key, record) in records where key.kind.isLearned && store.records[key] == nil { missing.keep(record) }
+            if !missing.states.isEmpty { cache.state.withLock { state in state.change { $0.putBack(missing) } } }
             open = store
         } catch {
             return error.isBusy ? fail("another process uses \(folder.path)") : fail(error)
         }
-        work.hasMore.store(true, ordering: .releasing)
+        cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if work.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
+        if cache.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
         backoff.succeeded()
-        let wasReported = work.state.withLock({ $0.status.state }) == .memoryOnly
-        work.state.withLock { ($0.status.state, $0.status.reason) = (.loading, "") }
-        if wasReported { work.report(.back) }
+        if enter(.loading) { cache.report(.back) }
         for reader in readers { tell(reader) }
         readers = []
     }
@@ -140,14 +135,18 @@ final class DiskThread {
     /// Continues in memory only, until the file is tried again.
     private func fail(_ reason: String) {
         close()
-        work.hasMore.store(false, ordering: .releasing)
-        let wasReported = work.state.withLock({ $0.status.state }) == .memoryOnly
-        work.state.withLock { state in
-            state.change { $0.needsAll = true }
-            (state.status.state, state.status.reason) = (.memoryOnly, reason)
-        }
+        cache.hasMore.store(false, ordering: .releasing)
+        cache.state.withLock { state in state.change { $0.needsAll = true } }
         backoff.failed(at: now)
-        if !wasReported { work.report(.unavailable(reason: reason)) }
+        if !enter(.memoryOnly, reason) { cache.report(.unavailable(reason: reason)) }
+    }
+
+    /// Says how the file is used. Returns whether it could not be used before.
+    private func enter(_ state: DiskStatus.State, _ reason: String = "") -> Bool {
+        cache.state.withLock { shared in
+            defer { (shared.status.state, shared.status.reason) = (state, reason) }
+            return shared.status.state == .memoryOnly
+        }
     }
 
     private func fail(_ error: SQLiteError) {
@@ -161,27 +160,18 @@ final class DiskThread {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
         if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return failNotOurs() }
-        if let replacedAt, now - replacedAt < work.retry.upperBound {
-            return fail("\(folder.path): \(reason)")
-        }
+        if let replacedAt, now - replacedAt < cache.retry.upperBound { return fail("\(folder.path): \(reason)") }
         replacedAt = now
         close()
         let target = folder.quarantine()
-        work.report(.quarantined(path: target, reason: reason))
-        work.state.withLock { state in state.change { $0.needsAll = true } }
+        cache.report(.quarantined(path: target, reason: reason))
+        cache.state.withLock { state in state.change { $0.needsAll = true } }
         openFile()
     }
 
     private func close() {
         records = open?.records ?? records
         (open, isSynced) = (nil, false)
-    }
-
-    /// Gives a file that takes the place of another one the records of that one.
-    private func giveRecords(to store: OpenStore) {
-        var missing = PendingChanges()
-        for (key, record) in records where key.kind.isLearned && store.records[key] == nil { missing.keep(record) }
-        if !missing.states.isEmpty { work.state.withLock { state in state.change { $0.putBack(missing) } } }
     }
 
     // MARK: Reading
@@ -196,8 +186,8 @@ final class DiskThread {
     private func lookUp(_ key: [UInt8]) {
         guard let open else { return }
         do throws(SQLiteError) {
-            let count = open.remember(try open.file.find(key), in: work)
-            work.state.withLock { $0.status.loaded += count }
+            let count = open.remember(try open.file.find(key), in: cache)
+            cache.state.withLock { $0.status.loaded += count }
         } catch {
             fail(error)
         }
@@ -206,7 +196,7 @@ final class DiskThread {
     /// Resumes a caller once so many answers are in memory, or no more can be read. Until then it is asked again in each turn,
     /// so that a long file, or a slow disk, keeps nothing else waiting.
     private func tellLoaded(_ caller: Waiter<Void>, _ enough: Int) {
-        let isWaitedFor = work.state.withLock { state in
+        let isWaitedFor = cache.state.withLock { state in
             let isLoading = open?.loadPosition != nil && state.rules != nil && state.status.loaded < enough
             guard isLoading, !state.isStopping, !caller.isFinished else { return false }
             state.jobs.append(.load(enough, caller))
@@ -219,27 +209,19 @@ final class DiskThread {
     ///
     /// - Returns: whether there was anything to do.
     private func load() -> Bool {
-        guard let open, let position = open.loadPosition,
-            work.state.withLock({ $0.mayLoad && $0.rules != nil })
-        else { return false }
-        if position == .max { work.state.withLock { $0.hasOtherRules = false } }
+        guard let open, open.loadPosition != nil, cache.state.withLock({ $0.mayLoad && $0.rules != nil }) else {
+            return false
+        }
+        if open.loadPosition == .max { cache.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
-            let (answers, next, _) = try open.file.page(from: position, limit: Self.few)
-            let before = work.memory.statistics.entries
-            let cached = open.remember(answers, in: work)
-            let grown = work.memory.statistics.entries - before
-            if !answers.isEmpty { open.loaded = (open.loaded ?? 0) + cached }
-            // Further answers would evict those read before, and are used less.
-            let isFull = grown < cached - cached / 8
-            open.loadPosition = isFull ? nil : next
-            let isOver = open.loadPosition == nil
-            work.state.withLock { state in
+            let (cached, isComplete) = try open.load(Self.few, into: cache)
+            cache.state.withLock { state in
                 state.status.loaded += cached
-                guard isOver else { return }
+                guard let isComplete else { return }
                 state.status.state = .used
-                if !isFull, !state.hasOtherRules { work.hasMore.store(false, ordering: .releasing) }
+                if isComplete, !state.hasOtherRules { cache.hasMore.store(false, ordering: .releasing) }
             }
-            if isOver, let count = open.loaded { work.report(.loaded(count: count, isComplete: !isFull)) }
+            if let isComplete, let count = open.loaded { cache.report(.loaded(count: count, isComplete: isComplete)) }
         } catch {
             fail(error)
         }
@@ -248,13 +230,17 @@ final class DiskThread {
 
     // MARK: Writing
 
+    /// When what has changed is to be written; nil: nothing has, or there is no policy.
+    private var writingDue: Instant? {
+        cache.state.withLock { state in
+            guard let changedAt = state.changedAt, let rules = state.rules else { return nil }
+            return state.pending.isLarge ? changedAt : changedAt + rules.flushInterval
+        }
+    }
+
     /// - Returns: whether there was anything to write.
     private func flushIfDue() -> Bool {
-        let isDue = work.state.withLock { state in
-            guard let changedAt = state.changedAt, let rules = state.rules else { return false }
-            return state.pending.isLarge || changedAt + rules.flushInterval <= now
-        }
-        guard open != nil, isDue else { return false }
+        guard open != nil, let due = writingDue, due <= now else { return false }
         flush()
         return true
     }
@@ -264,7 +250,7 @@ final class DiskThread {
     ///
     /// - Returns: whether it is.
     private func settle() -> Bool {
-        if isSynced, let open, folder.identity == open.identity, work.state.withLock({ $0.changedAt == nil }) {
+        if isSynced, let open, folder.identity == open.identity, cache.state.withLock({ $0.changedAt == nil }) {
             return true
         }
         isSynced = flush(isSynced: true)
@@ -283,7 +269,7 @@ final class DiskThread {
             fail("\(folder.path) is gone")
             return false
         }
-        let rules = work.state.withLock { state in
+        let rules = cache.state.withLock { state in
             guard let rules = state.rules else { return nil as DiskRules? }
             swap(&state.pending, &changes)
             state.changedAt = nil
@@ -292,27 +278,22 @@ final class DiskThread {
         guard let rules else { return false }
         self.isSynced = false
         do throws(SQLiteError) {
-            try open.file.sync(isSynced)
-            var written = try open.write(changes, rules)
-            if open.hasOtherTime {
-                // What was stored by the wrong time is written again by the right one, and what seemed too old may be read.
-                open.hasOtherTime = false
-                written += try open.writeAll(of: work.memory, since: open.certain.now, rules)
-                work.state.withLock { work.adoptOtherRules(&$0) }
+            let (written, hasOtherTime) = try open.write(changes, of: cache.memory, rules, isSynced: isSynced)
+            cache.state.withLock { state in
+                state.status.written += written
+                // What seemed too old may be read.
+                if hasOtherTime { cache.adoptOtherRules(&state) }
             }
-            if changes.needsAll { written += try open.writeAll(of: work.memory, rules) }
-            work.state.withLock { $0.status.written += written }
-            try open.file.shrink()
         } catch {
-            work.state.withLock { $0.pending.putBack(changes) }
+            cache.state.withLock { $0.pending.putBack(changes) }
             changes.removeAll()
             fail(error)
             return false
         }
         changes.removeAll()
-        let memory = work.memory.statistics
+        let memory = cache.memory.statistics
         // Memory has begun to evict answers, which the file still has.
-        if memory.bytes > memory.limit / 16 * 15 { work.hasMore.store(true, ordering: .releasing) }
+        if memory.bytes > memory.limit / 16 * 15 { cache.hasMore.store(true, ordering: .releasing) }
         return true
     }
 }

@@ -11,18 +11,18 @@ final class OpenStore {
     /// The records in the file, so that one which takes its place can have them, too.
     private(set) var records: [StateRecord.Key: StateRecord]
     /// Answers up to this row number are still to be loaded; nil when there are no more.
-    var loadPosition: Int64? = .max
+    private(set) var loadPosition: Int64? = .max
     /// How many of them were stored in memory; nil until there was one to load.
-    var loaded: Int?
+    private(set) var loaded: Int?
     private var mark: ClockMark
     private var sweepPosition: Int64 = .min
     /// The latest time of day in the file when it was opened, and when that was. What is of no use any more is removed by
     /// this time, plus the time elapsed since: a clock that is ahead removes nothing.
-    let certain: WallClock.Reading
+    private let certain: WallClock.Reading
     /// The last reading of the clocks.
     private var last: WallClock.Reading
     /// Whether the clock was set since the server started, so that answers stored before have another time of day now.
-    var hasOtherTime = false
+    private var hasOtherTime = false
     private let clock: WallClock
     private let limit: Int64
 
@@ -50,16 +50,32 @@ final class OpenStore {
         identity = folder.identity
     }
 
+    /// Reads the next answers into memory, until there are no more or no room.
+    ///
+    /// - Returns: how many memory took, and at the end whether these were all.
+    func load(_ limit: Int, into cache: DiskCache) throws(SQLiteError) -> (cached: Int, isComplete: Bool?) {
+        guard let position = loadPosition else { return (0, nil) }
+        let (answers, next, _) = try file.page(from: position, limit: limit)
+        let before = cache.memory.statistics.entries
+        let cached = remember(answers, in: cache)
+        let grown = cache.memory.statistics.entries - before
+        if !answers.isEmpty { loaded = (loaded ?? 0) + cached }
+        // Further answers would evict those read before, and are used less.
+        let isFull = grown < cached - cached / 8
+        loadPosition = isFull ? nil : next
+        return (cached, loadPosition == nil ? !isFull : nil)
+    }
+
     /// Stores answers in memory, but for those of which memory has one, or that must not be used any more.
     ///
     /// - Returns: how many were stored.
-    func remember(_ answers: [StoredAnswer], in work: DiskWork) -> Int {
+    func remember(_ answers: [StoredAnswer], in cache: DiskCache) -> Int {
         let reading = clock.reading
         return answers.count { answer in
             let (key, lifetime) = (answer.key, answer.head.lifetime)
             let bytes = key.array
             // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
-            return work.state.withLock { state in
+            return cache.state.withLock { state in
                 guard let rules = state.rules, state.pending.allows(bytes, answer) else { return false }
                 let usefulness = StoredAnswer.usefulness(lifetime: lifetime, rules.freshness)
                 let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
@@ -67,16 +83,35 @@ final class OpenStore {
                     entry.freshness(at: reading.now, rules.freshness) != .dead
                 else { return false }
                 entry.refreshMargin = rules.freshness.refreshMargin(lifetime: lifetime)
-                return work.memory.storeIfAbsent(entry, for: key)
+                return cache.memory.storeIfAbsent(entry, for: key)
             }
         }
     }
 
-    /// Writes changes in one transaction, and removes old answers and records where that is due. After an error the file must
-    /// be closed.
+    /// Writes changes, or after a fault also all entries of memory. After an error the file must be closed.
+    ///
+    /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
+    /// - Returns: how many answers were written, and whether the clock was set since the server started.
+    func write(
+        _ changes: PendingChanges, of memory: MemoryCache, _ rules: DiskRules, isSynced: Bool
+    ) throws(SQLiteError) -> (written: Int, hasOtherTime: Bool) {
+        try file.sync(isSynced)
+        var written = try write(changes, rules)
+        let hadOtherTime = hasOtherTime
+        if hasOtherTime {
+            // What was stored by the wrong time is written again by the right one.
+            hasOtherTime = false
+            written += try writeAll(of: memory, since: certain.now, rules)
+        }
+        if changes.needsAll { written += try writeAll(of: memory, rules) }
+        try file.shrink()
+        return (written, hadOtherTime)
+    }
+
+    /// Writes changes in one transaction, and removes old answers and records where that is due.
     ///
     /// - Returns: how many answers were written.
-    func write(_ changes: PendingChanges, _ rules: DiskRules) throws(SQLiteError) -> Int {
+    private func write(_ changes: PendingChanges, _ rules: DiskRules) throws(SQLiteError) -> Int {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
@@ -95,7 +130,7 @@ final class OpenStore {
                 try put(StateRecord(key.kind, key.name, value: text, storedAt: reading.secondsSince1970))
             }
             for removal in changes.removals { try file.remove(removal) }
-            let written = try file.write(changes.rows, rules, mark, reading)
+            let written = try file.write(changes.answers, rules, mark, reading)
             try write(changes, now: now)
             if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
             return written
@@ -106,7 +141,7 @@ final class OpenStore {
     ///
     /// - Parameter start: entries stored before, on the boot clock, are left out.
     /// - Returns: how many answers were written.
-    func writeAll(
+    private func writeAll(
         of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskRules
     ) throws(SQLiteError) -> Int {
         var (changes, written) = (PendingChanges(), 0)

@@ -14,15 +14,7 @@ import Testing
 
     /// The keys of the answers that are removed.
     private func removed(_ changes: PendingChanges) -> Set<[UInt8]> {
-        Set(
-            changes.rows.flatMap { question, row in
-                [RecordType.a, .aaaa].compactMap { type in
-                    guard case .removed? = row[isSix: type == .aaaa] else { return nil }
-                    var key = question
-                    if type == .aaaa { key[key.count - 4] = UInt8(type.rawValue) }
-                    return key
-                }
-            })
+        Set(changes.answers.filter { if case .removed = $0.value { true } else { false } }.keys)
     }
 
     private func record(_ name: String, _ value: String = "1", of kind: StateRecord.Kind = .calls) -> StateRecord {
@@ -54,14 +46,14 @@ import Testing
         let answer = try entry("www.example.com")
         changes.remove(keyBytes("gone.example.com"))
         for number in 1..<PendingChanges.limit { changes.store(answer, for: key("n\(number).example.com")) }
-        #expect(!changes.needsAll && changes.count == PendingChanges.limit)
+        #expect(!changes.needsAll && changes.answers.count == PendingChanges.limit)
         var removing = changes
         changes.store(answer, for: key("more.example.com"))
-        #expect(changes.needsAll && changes.count == 1 && removed(changes) == [keyBytes("gone.example.com")])
+        #expect(changes.needsAll && changes.answers.count == 1 && removed(changes) == [keyBytes("gone.example.com")])
         changes.store(answer, for: key("later.example.com"))
-        #expect(changes.count == 1)
+        #expect(changes.answers.count == 1)
         removing.remove(keyBytes("more.example.com"))
-        #expect(removing.needsAll && removing.count == 2)
+        #expect(removing.needsAll && removing.answers.count == 2)
         #expect(removed(removing) == Set(["gone.example.com", "more.example.com"].map(keyBytes)))
     }
 
@@ -73,19 +65,19 @@ import Testing
             responseCode: .noError, counts: PackedAnswer.SectionCounts(), body: Array(repeating: 0, count: 65_000),
             ttlOffsets: [])
         for _ in 0..<1_000 { changes.store(answer, for: key("www.example.com")) }
-        #expect(changes.count == 1 && !changes.isLarge)
-        while !changes.isLarge { changes.store(answer, for: key("n\(changes.count).example.com")) }
-        #expect(changes.count == PendingChanges.room / 2 / 65_000 + 1 && !changes.needsAll)
-        while !changes.needsAll, changes.count < PendingChanges.limit {
-            changes.store(answer, for: key("n\(changes.count).example.com"))
+        #expect(changes.answers.count == 1 && !changes.isLarge)
+        while !changes.isLarge { changes.store(answer, for: key("n\(changes.answers.count).example.com")) }
+        #expect(changes.answers.count == PendingChanges.room / 2 / 65_000 + 1 && !changes.needsAll)
+        while !changes.needsAll, changes.answers.count < PendingChanges.limit {
+            changes.store(answer, for: key("n\(changes.answers.count).example.com"))
         }
-        #expect(changes.needsAll && changes.rows.isEmpty)
+        #expect(changes.needsAll && changes.answers.isEmpty)
     }
 
     @Test func `more keys than may wait are removed with all others, and memory is written again`() {
         var changes = PendingChanges()
         for number in 0...PendingChanges.limit { changes.remove(keyBytes("n\(number).example.com")) }
-        #expect(changes.removals == [.all] && changes.rows.isEmpty && changes.needsAll)
+        #expect(changes.removals == [.all] && changes.answers.isEmpty && changes.needsAll)
     }
 
     @Test func `more removals than may wait are one of all, and memory is written again`() {
@@ -104,26 +96,11 @@ import Testing
             changes.remove(.name(name("n1.example.com")))
         }
         #expect(changes.removals == [.name(name("n1.example.com"))] && !changes.needsAll)
-        #expect(removed(changes) == [keyBytes("n1.example.com")] && changes.count == 65)
+        #expect(removed(changes) == [keyBytes("n1.example.com")] && changes.answers.count == 65)
         changes.store(try entry("www.example.com"), for: key("n1.example.com"))
         #expect(removed(changes).isEmpty)
         changes.remove(.holding(address(of: "www.example.com")))
         #expect(removed(changes).count == 65)
-    }
-
-    @Test func `the last changes of both address families of a name are one row`() throws {
-        let types: [RecordType] = [.aaaa, .a, RecordType(rawValue: 5), .a, .aaaa]
-        let names = ["x", "www.example.com"]
-        let signed = QueryKey(Question(name: name("x"), type: .a), dnssecOK: true, checkingDisabled: false)
-        var changes = PendingChanges()
-        for key in names.flatMap({ name in types.map { key(name, $0) } }) + [signed] {
-            changes.store(try entry("www.example.com"), for: key)
-        }
-        func families(_ key: QueryKey) -> Int {
-            [false, true].count { changes.rows[key.array]?[isSix: $0] != nil }
-        }
-        #expect(changes.count == 7 && changes.rows.count == 5)
-        #expect(names.map { families(key($0)) } == [2, 2] && families(signed) == 1)
     }
 
     @Test(arguments: [StateRecord.Kind.checkVerdict, .journal])
@@ -171,7 +148,7 @@ import Testing
         #expect(changes.states[record("changed").key]??.value == "2")
         #expect(changes.forgottenKinds == [.journal, .checkVerdict])
         // Memory has the answers.
-        #expect(changes.count == 2 && changes.needsAll)
+        #expect(changes.answers.count == 2 && changes.needsAll)
     }
 
     @Test func `of a kind that was removed in the meantime nothing comes back`() {

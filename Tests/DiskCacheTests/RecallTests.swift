@@ -54,7 +54,7 @@ import Testing
         try machine.put("www.example.com")
         #expect(machine.flush())
         machine.memory.remove(key("www.example.com", .aaaa))
-        machine.disk.work.hasMore.store(true, ordering: .releasing)
+        machine.disk.hasMore.store(true, ordering: .releasing)
         await machine.disk.recall(key("www.example.com", .aaaa), clock: ManualClock())
         #expect(machine.has("www.example.com") && !machine.has("www.example.com", .aaaa))
     }
@@ -167,7 +167,7 @@ import Testing
         }
         ask()
         await clock.advance(by: .zero)
-        disk.work.state.withLock { $0.jobs += Array(repeating: $0.jobs[0], count: PendingChanges.limit - 2) }
+        disk.state.withLock { $0.jobs += Array(repeating: $0.jobs[0], count: PendingChanges.limit - 2) }
         ask()
         await clock.advance(by: .zero)
         #expect(over == 0)
@@ -296,8 +296,8 @@ import Testing
         await gate.reached()
         var isDone = false
         if matter == "the end" {
-            disk.work.state.withLock { $0.isStopping = true }
-            disk.work.wake.post()
+            disk.state.withLock { $0.isStopping = true }
+            disk.wake.post()
         } else {
             Loop.spawn {
                 switch matter {
@@ -312,7 +312,7 @@ import Testing
         // The first page is being read; the fourth one waits, and the third where something else reads the clock.
         let later = try Gate(clock, skipping: 2)
         gate.open()
-        await awaited { isDone || disk.work.state.withLock { $0.hasEnded } }
+        await awaited { isDone || disk.state.withLock { $0.hasEnded } }
         #expect(disk.status.loaded < 600)
         later.open()
         await awaited { isWarm }

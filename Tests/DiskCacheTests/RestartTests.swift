@@ -336,7 +336,7 @@ import Testing
         }
         let six = key("six.example.com", .aaaa)
         machine.memory.store(try entry("six.example.com", .aaaa, at: machine.clock.now), for: six)
-        machine.disk.work.state.withLock { $0.pending.needsAll = true }
+        machine.disk.state.withLock { $0.pending.needsAll = true }
         try machine.put("four.example.com")
         #expect(machine.flush())
         machine.disk.stop()

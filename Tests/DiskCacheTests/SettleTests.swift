@@ -70,7 +70,7 @@ import Testing
         let readings = clock.readings
         try machine.put("b.example.com")
         for _ in 0..<50 { settle() }
-        await awaited { machine.disk.work.state.withLock { $0.jobs.count == 50 } }
+        await awaited { machine.disk.state.withLock { $0.jobs.count == 50 } }
         opened.signal()
         await awaited { outcomes.count == 51 }
         #expect(outcomes.allSatisfy(\.self) && machine.disk.status.written == 2)

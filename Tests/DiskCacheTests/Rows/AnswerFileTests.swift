@@ -13,7 +13,7 @@ import Testing
     init() throws { file = try AnswerFile(":memory:") }
 
     private func write(_ changes: PendingChanges) throws -> Int {
-        try file.write(changes.rows, rules(), mark(), clock.wall.reading)
+        try file.write(changes.answers, rules(), mark(), clock.wall.reading)
     }
 
     @Test(arguments: [0, 1, 40])
@@ -119,7 +119,7 @@ import Testing
         clock.pass(1_000)
         var changes = PendingChanges()
         changes.store(try entry("a.example", type, at: clock.now, ttl: 99), for: key("a.example", type))
-        let written = try file.write(changes.rows, rules(identity("policy two")), mark(), clock.wall.reading)
+        let written = try file.write(changes.answers, rules(identity("policy two")), mark(), clock.wall.reading)
         #expect(written == 1)
         #expect(try ttls("a.example") == [type.rawValue: 99, other.rawValue: 60])
         #expect(try file.answer(key("a.example", other)) == before)

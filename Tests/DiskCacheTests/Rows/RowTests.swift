@@ -50,7 +50,7 @@ import Testing
         #expect(machine.load())
         #expect(machine.memory.statistics.entries == 2)
         #expect(machine.has("a.example.com") && machine.has("c.example.com"))
-        machine.disk.work.hasMore.store(true, ordering: .releasing)
+        machine.disk.hasMore.store(true, ordering: .releasing)
         await machine.disk.recall(key("b.example.com"), clock: ManualClock())
         #expect(machine.memory.statistics.entries == 2 && machine.quarantined.isEmpty)
         try machine.put("b.example.com")
