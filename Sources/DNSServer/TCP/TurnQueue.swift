@@ -9,17 +9,15 @@ import Scheduling
 @Loop
 final class TurnQueue {
     private struct Waiting {
+        let network: ClientNetwork
         let act: @Loop () -> Void
     }
 
     private let loop: EventLoop
     private let perTurn: Int
-    private let capacity: Int
+    private var queue: SharedQueue<Waiting>
+    /// How many there are in it.
     private var waiting = 0
-    /// What waits, in order for each network.
-    private var lanes: [ClientNetwork: ArraySlice<Waiting>] = [:]
-    /// The networks of which something waits, in the order of their turns.
-    private var order: [ClientNetwork] = []
     /// The turn of the loop in which something was done last, and how much.
     private var turn: UInt64 = 0
     private var done = 0
@@ -31,11 +29,12 @@ final class TurnQueue {
     ///   - perTurn: how much is done in a turn of the loop.
     ///   - capacity: for how many connections something may wait; a network always has its equal part of that.
     init(on loop: EventLoop, perTurn: Int, capacity: Int) {
-        (self.loop, self.perTurn, self.capacity) = (loop, perTurn, capacity)
+        (self.loop, self.perTurn) = (loop, perTurn)
+        queue = SharedQueue(capacity: capacity, few: 0) { ($0.network, Instant(nanoseconds: 0)) }
     }
 
     /// Whether the connection that asks may do something now; else it waits.
-    var hasRoom: Bool { share.map { $0 > 0 } ?? (order.isEmpty && left > 0) }
+    var hasRoom: Bool { share.map { $0 > 0 } ?? (waiting == 0 && left > 0) }
 
     /// How much is left to do in this turn of the loop.
     private var left: Int { turn == loop.turns ? perTurn - done : perTurn }
@@ -55,17 +54,14 @@ final class TurnQueue {
             loop.atTurnEnd(act)
             return true
         }
-        let held = lanes[network]?.count
-        guard waiting < capacity || held ?? 0 < capacity / (lanes.count + (held == nil ? 1 : 0)) else { return false }
-        if held == nil { order.append(network) }
-        lanes[network, default: []].append(Waiting(act: act))
+        guard queue.append(Waiting(network: network, act: act)) else { return false }
         waiting += 1
         schedule()
         return true
     }
 
     private func schedule() {
-        guard !isScheduled, !order.isEmpty else { return }
+        guard !isScheduled, waiting > 0 else { return }
         isScheduled = true
         loop.atTurnEnd { [weak self] in
             self?.isScheduled = false
@@ -74,21 +70,18 @@ final class TurnQueue {
         }
     }
 
-    /// Gives equal parts of what is left to the networks, and of its part to what waits of each.
+    /// Gives what is left to the networks in turn, one after the other; to one that waits alone all of it.
     private func serve() {
-        let networks = order.prefix(max(0, left))
-        guard !networks.isEmpty else { return }
-        let part = left / networks.count
-        order.removeFirst(networks.count)
-        for network in networks {
-            let count = lanes[network]?.count ?? 0
-            for _ in 0..<min(part, count) {
-                guard let next = lanes[network]?.popFirst() else { break }
-                waiting -= 1
-                share = max(1, part / count)
-                next.act()
-            }
-            if lanes[network]?.isEmpty == false { order.append(network) } else { lanes[network] = nil }
+        var next: [Waiting] = []
+        // Once round without anything done it ends: what waits may only have come back.
+        var idle = 0
+        while left > 0, waiting > 0, idle <= waiting {
+            let before = left
+            share = waiting == 1 ? before : 1
+            queue.take(1, into: &next)
+            waiting -= 1
+            next.popLast()?.act()
+            idle = left == before ? idle + 1 : 0
         }
         share = nil
     }

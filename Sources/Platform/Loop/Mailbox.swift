@@ -118,8 +118,7 @@ package struct SharedQueue<Element> {
     package typealias Origin = (network: ClientNetwork, since: Instant)
 
     /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
-    private static var few: Int { 64 }
-
+    private let few: Int
     /// How many values may wait, at least 1.
     private let capacity: Int
     package private(set) var count = 0
@@ -144,8 +143,9 @@ package struct SharedQueue<Element> {
         var elements = Line<Element>()
     }
 
-    package init(capacity: Int, origin: (@Sendable (Element) -> Origin)?) {
+    package init(capacity: Int, few: Int = 64, origin: (@Sendable (Element) -> Origin)?) {
         self.capacity = max(1, capacity)
+        self.few = few
         self.origin = origin
     }
 
@@ -153,7 +153,7 @@ package struct SharedQueue<Element> {
     package mutating func append(_ element: Element) -> Bool {
         guard let origin else { return appendInOrder(element) }
         if !isDivided {
-            if count < Self.few { return appendInOrder(element) }
+            if count < few { return appendInOrder(element) }
             divide(by: origin)
         }
         let (holder, since) = origin(element)
