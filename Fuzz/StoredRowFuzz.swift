@@ -93,7 +93,7 @@ private final class Store {
                 epoch: UInt16(script.number() & 1), storedAt: script.integer(Self.today - 100),
                 lifetime: UInt32(truncatingIfNeeded: script.integer(300)), source: checksum(of: "vendor".utf8),
                 policy: checksum(of: "policy".utf8), counts: answer.counts)
-            head.append(to: &value, answer.body[...])
+            head.append(to: &value, answer.body)
         }
         for _ in 0..<(script.number() & 3) where !value.isEmpty {
             let place = script.number() % value.count

@@ -16,9 +16,9 @@ private let service = VendorService(
 /// Target and body are separated by a line feed.
 func fuzzVendorRequest(_ bytes: [UInt8]) {
     let parts = bytes.split(separator: 10, maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)
-    for method in [ServiceRequest.Method.get, .post] {
+    for isPost in [false, true] {
         let request = ServiceRequest(
-            method: method, target: parts[0], body: parts.count > 1 ? parts[1] : [], client: .v4(2))
+            isPost: isPost, target: parts[0], body: parts.count > 1 ? parts[1] : [], client: .v4(2))
         guard case .call(let call) = service.read(request, at: 1_700_000_000) else { continue }
         precondition(call.questions.count <= 2 * ServiceCall.mostNames, "more questions than a call may have")
         let answers = call.questions.map { question -> Message? in

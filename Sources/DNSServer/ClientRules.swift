@@ -185,17 +185,6 @@ final class RefusedClients: Sendable {
     }
 }
 
-/// How many queries were refused since the start, by the reason.
-package struct RefusedQueries: Equatable, Sendable {
-    /// Their clients are not on the access list: REFUSED.
-    package var access: Int
-    /// More came over UDP than the loop could take: SERVFAIL, or no response at all.
-    package var overload: Int
-    package var dropped: Int
-    /// Too many waited for an answer: SERVFAIL.
-    package var queue: Int
-}
-
 /// How many of the queries that are refused are answered with SERVFAIL; the others are dropped.
 ///
 /// Refusing a query costs the kernel's work for a datagram, some 4 us. Where the UDP threads and the loop share too few

@@ -104,12 +104,11 @@ package final class Server: Sendable {
         kind == .cache ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
     }
 
-    /// Queries refused since the start, by the reason.
-    package var refusedQueries: RefusedQueries {
+    /// Queries refused since the start: those whose clients are not on the access list; those of which more came over UDP than
+    /// the loop could take, with SERVFAIL or without a response; and those of which too many waited for an answer.
+    package var refusedQueries: (access: Int, overload: Int, dropped: Int, queue: Int) {
         let counts = refusals.counts
-        return RefusedQueries(
-            access: rules.refused.count, overload: counts.refused - counts.dropped, dropped: counts.dropped,
-            queue: pending.displaced)
+        return (rules.refused.count, counts.refused - counts.dropped, counts.dropped, pending.displaced)
     }
 
     /// The program of this machine of which most queries wait, where it has more than any other client, and how many.

@@ -25,8 +25,8 @@ struct Httpdnsd: ParsableCommand {
 
     static func main() {
         // Before any command reads a secret.
-        CoreDumps.forbid()
-        StandardStreams.open()
+        forbidCoreDumps()
+        openStandardStreams()
         do {
             var command = try parseAsRoot()
             try command.run()

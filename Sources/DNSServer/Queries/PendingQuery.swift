@@ -204,8 +204,7 @@ final class LocalPrograms {
         guard client.ip.isLoopback else { return nil }
         if asked.map({ now - $0 >= Self.trust }) ?? true { (known, asked) = ([:], now) }
         if let program = known[client] { return program }
-        guard let owner = owners?.owner(of: client, asking: path.destination(of: client.family)) else { return nil }
-        let program = ClientNetwork(user: owner.user, group: owner.group)
+        let program = owners?.owner(of: client, asking: path.destination(of: client.family))
         known[client] = program
         return program
     }

@@ -16,7 +16,7 @@ enum ReplyBuffer {
     static func compose(isPadded: Bool, _ write: (inout OutputSpan<UInt8>) -> Void) -> [UInt8] {
         bytes.removeAll(keepingCapacity: true)
         bytes.append(addingCapacity: MessageBuilder.maximumLength, initializingWith: write)
-        if isPadded { Padding.pad(&bytes) }
+        if isPadded { pad(&bytes) }
         // A copy, which the next response does not overwrite.
         var reply: [UInt8] = []
         reply.append(contentsOf: bytes)
@@ -40,15 +40,15 @@ enum ReplyPath: Sendable {
 }
 
 /// The padding of responses over encrypted transports, so that their length does not tell the name (RFC 7830).
-enum Padding {
+extension ReplyBuffer {
     /// The length of a response is a multiple of this (RFC 8467 section 4.1).
-    private static let block = 468
+    private nonisolated static let block = 468
     /// Bytes of the option's code and length.
-    private static let head = 4
+    private nonisolated static let head = 4
 
     /// Appends the padding option to the OPT record of a response of ours, which is its last. Nothing changes for one without,
     /// and for one that would be too long.
-    static func pad(_ reply: inout [UInt8]) {
+    nonisolated static func pad(_ reply: inout [UInt8]) {
         guard let length = lengthOfOptions(reply) else { return }
         let padding = (block - (reply.count + head) % block) % block
         guard reply.count + head + padding <= MessageBuilder.maximumLength,
@@ -63,7 +63,7 @@ enum Padding {
     }
 
     /// Where the length of the options stands in the last record, and what it is; nil when that is no OPT record.
-    private static func lengthOfOptions(_ reply: [UInt8]) -> (place: Int, value: Int)? {
+    private nonisolated static func lengthOfOptions(_ reply: [UInt8]) -> (place: Int, value: Int)? {
         guard reply.count >= Header.length else { return nil }
         func number(at place: Int) -> Int { Int(reply[place]) << 8 | Int(reply[place + 1]) }
         var at = Header.length

@@ -186,7 +186,7 @@ extension VendorService {
     private static let mostHosts = 5
 
     func aliyunAccount(_ id: String?, _ request: ServiceRequest) throws(ServiceError) -> ServiceAccount {
-        guard request.method == .get else { throw .methodNotAllowed }
+        guard !request.isPost else { throw .methodNotAllowed }
         guard let id else { throw .missingArgument }
         guard let account = account(id) else { throw .noAccount }
         return account

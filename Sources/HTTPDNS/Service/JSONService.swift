@@ -12,7 +12,7 @@ extension VendorService {
     func jsonCall(
         _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
     ) throws(ServiceError) -> ServiceCall {
-        guard request.method == .get else { throw .json(501, "only GET is known") }
+        guard !request.isPost else { throw .json(501, "only GET is known") }
         guard let text = target["name"], let name = try? Name(text) else {
             throw .json(400, "name is missing, or is no name")
         }

@@ -158,11 +158,8 @@ package enum ServiceReading: Sendable {
 
 /// A request of a client of ours in a vendor's form. All of it is hostile input.
 package struct ServiceRequest: Sendable {
-    package enum Method: Sendable {
-        case get, post
-    }
-
-    package var method: Method
+    /// Whether it is a POST; else a GET.
+    package var isPost: Bool
     /// Path and query as sent, percent-encoded.
     package var target: [UInt8]
     /// Of POST: more parameters, as a form encodes them; empty otherwise.
@@ -175,10 +172,10 @@ package struct ServiceRequest: Sendable {
     package var isEncrypted: Bool
 
     package init(
-        method: Method = .get, target: [UInt8], body: [UInt8] = [], client: IPAddress, port: UInt16? = nil,
+        isPost: Bool = false, target: [UInt8], body: [UInt8] = [], client: IPAddress, port: UInt16? = nil,
         isEncrypted: Bool = false
     ) {
-        self.method = method
+        self.isPost = isPost
         self.target = target
         self.body = body
         self.client = client

@@ -37,7 +37,7 @@ package struct VendorService: Sendable {
     ///
     /// - Parameter time: seconds since 1970.
     package func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
-        guard let target = RequestTarget(request.target, form: request.method == .post ? request.body : []) else {
+        guard let target = RequestTarget(request.target, form: request.isPost ? request.body : []) else {
             return .unknown
         }
         do throws(ServiceError) {

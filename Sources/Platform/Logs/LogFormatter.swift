@@ -34,7 +34,7 @@ final class LogFormatter: Sendable {
     func line(
         _ level: Logger.Level, _ message: String, _ fields: Logger.Metadata, at time: UTCTime = .now
     ) -> [UInt8] {
-        let message = LogText.cut(message)
+        let message = Self.cut(message)
         let prefix = isJournal ? "<\(level.priority)>" : ""
         let body =
             isJSON.load(ordering: .relaxed)
@@ -56,7 +56,7 @@ final class LogFormatter: Sendable {
                 case .stringConvertible(let number as any BinaryInteger): Self.write(number, key, to: &writer)
                 case .stringConvertible(let time as Milliseconds):
                     writer.member(key, thousandths: time.microseconds)
-                default: writer.member(key, LogText.cut("\(value)"))
+                default: writer.member(key, Self.cut("\(value)"))
                 }
             }
         }
@@ -65,29 +65,14 @@ final class LogFormatter: Sendable {
     private static func write(_ number: some BinaryInteger, _ key: String, to writer: inout JSONWriter) {
         writer.member(key, number)
     }
-}
 
-extension Logger.Level {
-    /// The syslog priority of the level (sd-daemon(3)).
-    fileprivate var priority: Int {
-        switch self {
-        case .trace, .debug: 7
-        case .info: 6
-        case .notice: 5
-        case .warning: 4
-        case .error: 3
-        case .critical: 2
-        }
-    }
-}
+    // MARK: Length
 
-/// Makes arbitrary text fit for one line of a log.
-enum LogText {
     /// The most bytes of one piece of text in a line, escapes included.
     static let limit = 2_048
     private static let ellipsis = "…"
 
-    /// Returns the text, or as much of its beginning as fits the limit and an ellipsis.
+    /// The text, or as much of its beginning as fits the limit and an ellipsis.
     static func cut(_ text: String) -> String {
         // The escape of a scalar is at most 6 times as long as its bytes.
         guard text.utf8.count > limit / 6 else { return text }
@@ -103,6 +88,20 @@ enum LogText {
     private static func cost(_ scalar: Unicode.Scalar) -> Int {
         if scalar.isDisplayControl { return 6 * UTF16.width(scalar) }
         return scalar == "\"" || scalar == "\\" ? 2 : UTF8.width(scalar)
+    }
+}
+
+extension Logger.Level {
+    /// The syslog priority of the level (sd-daemon(3)).
+    fileprivate var priority: Int {
+        switch self {
+        case .trace, .debug: 7
+        case .info: 6
+        case .notice: 5
+        case .warning: 4
+        case .error: 3
+        case .critical: 2
+        }
     }
 }
 

@@ -53,31 +53,26 @@ package func processEnvironment() -> [String: String] {
     return variables
 }
 
-/// Standard input, output and error of the process.
-package enum StandardStreams {
-    /// Opens `/dev/null` in place of those that are closed at the start.
-    ///
-    /// Otherwise the next descriptors opened would get their numbers, and messages would be written to sockets. Called
-    /// before anything else is opened.
-    package static func open() {
-        for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
-            // open(2) takes the lowest free number, which is this one.
-            _ = unsafe Glibc.open("/dev/null", O_RDWR)
-        }
+/// Opens `/dev/null` in place of standard input, output and error, where they are closed at the start.
+///
+/// Otherwise the next descriptors opened would get their numbers, and messages would be written to sockets. Called before
+/// anything else is opened.
+package func openStandardStreams() {
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
+        // open(2) takes the lowest free number, which is this one.
+        _ = unsafe open("/dev/null", O_RDWR)
     }
 }
 
-/// Core dumps: images of the process's memory, secrets included, that the kernel writes when it crashes.
-package enum CoreDumps {
-    /// Prevents core dumps, to a file or to a program (core(5)), and makes the memory readable by root only.
-    ///
-    /// Called before secrets are read, and once more after changing the user, which may undo it.
-    package static func forbid() {
-        clinux_make_undumpable()
-        // A second safeguard, which `/proc/PID/limits` shows.
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
-    }
+/// Prevents core dumps, images of the process's memory, secrets included: to a file or to a program (core(5)). Makes the
+/// memory readable by root only.
+///
+/// Called before secrets are read, and once more after changing the user, which may undo it.
+package func forbidCoreDumps() {
+    clinux_make_undumpable()
+    // A second safeguard, which `/proc/PID/limits` shows.
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
 }
 
 /// This machine's name, as `hostname` prints it; empty when it has none.

@@ -1,5 +1,5 @@
 import CSystem.Linux
-import DNSWire
+package import DNSWire
 import Glibc
 import Synchronization
 
@@ -103,13 +103,6 @@ package struct Descriptor: ~Copyable, Sendable {
     }
 }
 
-/// The owner of a socket of this machine: the user that opened it, and the control group in which that was.
-package struct SocketOwner: Hashable, Sendable {
-    package let user: UInt32
-    /// The number of the group's folder; 0 where the kernel does not say.
-    package let group: UInt64
-}
-
 /// Asks the kernel whose a client's socket is (sock_diag(7)): one system call of some 5 us. For one thread.
 package final class SocketOwners {
     private let descriptor: Descriptor
@@ -119,16 +112,17 @@ package final class SocketOwners {
         descriptor = Descriptor(owning: try checked(clinux_diag_socket(), "ask for the owners of sockets (netlink)"))
     }
 
-    /// The owner of the UDP socket at an address of this machine; nil where there is none any more.
+    /// The user that opened the UDP socket at an address of this machine, and the control group in which that was; nil where
+    /// there is no socket any more.
     ///
     /// - Parameter server: where it sends to, of the same family.
-    package func owner(of client: SocketAddress, asking server: SocketAddress) -> SocketOwner? {
+    package func owner(of client: SocketAddress, asking server: SocketAddress) -> ClientNetwork? {
         guard client.family == server.family else { return nil }
         let (from, to) = (client.ip.bytes, server.ip.bytes)
         var (user, group): (UInt32, UInt64) = (0, 0)
         let result = unsafe clinux_udp_owner(
             descriptor.number, client.family == .ipv4 ? AF_INET : AF_INET6, from, client.port, to, server.port, &user,
             &group)
-        return result == 0 ? SocketOwner(user: user, group: group) : nil
+        return result == 0 ? ClientNetwork(user: user, group: group) : nil
     }
 }

@@ -38,7 +38,7 @@ final class Daemon {
 
     /// The threads that receive from each address.
     private var threads: Int {
-        settings.listen.udpThreads == 0 ? CPUBudget.threads() : settings.listen.udpThreads
+        settings.listen.udpThreads == 0 ? ControlGroups.threads() : settings.listen.udpThreads
     }
 
     /// Serves until a signal ends it. `Signal.block()` must have been called before the first thread was started.
@@ -88,7 +88,7 @@ final class Daemon {
         makeCacheFolder()
         if !user.isEmpty {
             try Privileges.drop(to: user)
-            CoreDumps.forbid()
+            forbidCoreDumps()
         }
         warnOfUnreadableCertificate()
         if isSandboxed { enterSandbox() }

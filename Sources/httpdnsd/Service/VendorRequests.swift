@@ -170,7 +170,7 @@ extension ServiceCall {
 extension ServiceRequest {
     fileprivate init(_ request: HTTPServerRequest, from client: SocketAddress, isEncrypted: Bool) {
         self.init(
-            method: request.method == .post ? .post : .get, target: request.target, body: request.body,
+            isPost: request.method == .post, target: request.target, body: request.body,
             client: client.ip, port: HTTPHosts.port(of: request.fields[.host]), isEncrypted: isEncrypted)
     }
 }

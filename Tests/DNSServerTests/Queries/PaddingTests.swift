@@ -20,7 +20,7 @@ import Testing
     func `a response is padded to the next multiple of 468 bytes, and says nothing else`(text: Int) throws {
         let plain = try response(text, edns: EDNS())
         var padded = plain
-        Padding.pad(&padded)
+        ReplyBuffer.pad(&padded)
         #expect(padded.count % 468 == 0 && padded.count < plain.count + 4 + 468)
         let message = try TestMessage(decoding: padded)
         #expect(message.edns?.options.map(\.code) == [12])
@@ -31,7 +31,7 @@ import Testing
     @Test func `the other options of a response stay as they are`() throws {
         let cookie = EDNSOption(code: .cookie, data: [1, 2, 3, 4, 5, 6, 7, 8])
         var padded = try response(10, edns: EDNS(options: [cookie]))
-        Padding.pad(&padded)
+        ReplyBuffer.pad(&padded)
         let options = try #require(TestMessage(decoding: padded).edns).options
         #expect(padded.count == 468 && options.map(\.code) == [10, 12])
         #expect(options.first?.data == cookie.data)
@@ -43,7 +43,7 @@ import Testing
             [UInt8](repeating: 0xff, count: 40),
         ] {
             var padded = bytes
-            Padding.pad(&padded)
+            ReplyBuffer.pad(&padded)
             #expect(padded == bytes)
         }
     }

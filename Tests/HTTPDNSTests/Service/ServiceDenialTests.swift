@@ -86,7 +86,7 @@ struct ServiceDenialTests {
             ("/resolve?name=www.example.com", 501, #"{"code":"only GET is known"}"#),
         ]) func `another method has the vendor's status for it`(target: String, status: Int, text: String) throws
     {
-        let reply = try TestService().reply(to: target, method: .post)
+        let reply = try TestService().reply(to: target, isPost: true)
         #expect(reply.status == status && reply.text == text)
     }
 

@@ -67,7 +67,7 @@ struct ServiceVectorTests {
     }
 
     @Test func `Tencent's parameters may come in the body`() throws {
-        let reply = try TestService().reply(to: "/d", method: .post, body: "dn=www.example.com&ttl=1")
+        let reply = try TestService().reply(to: "/d", isPost: true, body: "dn=www.example.com&ttl=1")
         #expect(reply.text == "192.0.2.1;192.0.2.2,60")
     }
 

@@ -35,21 +35,21 @@ struct TestService: Sendable {
     }
 
     func read(
-        _ target: String, method: ServiceRequest.Method = .get, body: String = "", at time: Int64 = time,
+        _ target: String, isPost: Bool = false, body: String = "", at time: Int64 = time,
         port: UInt16? = nil, isEncrypted: Bool = true
     ) -> ServiceReading {
         service.read(
             ServiceRequest(
-                method: method, target: Array(target.utf8), body: Array(body.utf8), client: Self.client,
+                isPost: isPost, target: Array(target.utf8), body: Array(body.utf8), client: Self.client,
                 port: port, isEncrypted: isEncrypted), at: time)
     }
 
     /// The reply to a request, resolved if it is a call.
     func reply(
-        to target: String, method: ServiceRequest.Method = .get, body: String = "", at time: Int64 = time,
+        to target: String, isPost: Bool = false, body: String = "", at time: Int64 = time,
         port: UInt16? = nil
     ) throws -> ServiceReply {
-        switch read(target, method: method, body: body, at: time, port: port) {
+        switch read(target, isPost: isPost, body: body, at: time, port: port) {
         case .call(let call): return call.reply(call.questions.map(response), for: call.client ?? Self.client)
         case .reply(let reply), .denied(let reply, _): return reply
         case .unknown: throw TestServiceError.unknown

@@ -11,6 +11,6 @@ import Testing
     func `threads are bounded by four, by affinity and by the ceiling of the quota`(
         affinity: Int, quota: Double?, expected: Int
     ) {
-        #expect(CPUBudget.threads(affinity: affinity, quota: quota) == expected)
+        #expect(ControlGroups.threads(affinity: affinity, quota: quota) == expected)
     }
 }

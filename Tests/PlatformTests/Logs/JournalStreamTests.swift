@@ -15,12 +15,12 @@ import Testing
         try #require(pipe(&pipes) == 0)
         defer { for end in pipes { close(end) } }
         let (device, inode) = identity(of: pipes[1])
-        #expect(JournalStream.reads(pipes[1], "\(device):\(inode)"))
+        #expect(isJournal(pipes[1], "\(device):\(inode)"))
         for other in [
             nil, "", ":", "\(device)", "\(device):\(inode + 1)", "\(device + 1):\(inode)", "\(device):\(inode):", "x:y",
         ] {
-            #expect(!JournalStream.reads(pipes[1], other), "\(other ?? "nil")")
+            #expect(!isJournal(pipes[1], other), "\(other ?? "nil")")
         }
-        #expect(!JournalStream.reads(-1, "\(device):\(inode)"))
+        #expect(!isJournal(-1, "\(device):\(inode)"))
     }
 }

@@ -61,18 +61,19 @@ import Testing
     @Test(arguments: [("x", 2_045), ("\"", 1_022), ("\\", 1_022)])
     func `text is cut when it is longer than 2,048 bytes in JSON, with the ellipsis`(character: String, most: Int) {
         let longest = String(repeating: character, count: most)
-        #expect(LogText.cut(longest) == longest)
-        #expect(LogText.cut(longest + character) == longest + "…")
+        #expect(LogFormatter.cut(longest) == longest)
+        #expect(LogFormatter.cut(longest + character) == longest + "…")
     }
 
     @Test func `text of characters that JSON escapes with five more is cut at a sixth as many`() {
-        #expect(LogText.cut(String(repeating: "\u{1}", count: 342)) == String(repeating: "\u{1}", count: 340) + "…")
+        #expect(
+            LogFormatter.cut(String(repeating: "\u{1}", count: 342)) == String(repeating: "\u{1}", count: 340) + "…")
     }
 
     @Test(arguments: [LogStyle.text, .json], ["x", "\u{1}", "\"", "\u{e0041}", "ü", "\u{10ffff}"])
     func `a line is bounded whatever is in it`(style: LogStyle, character: String) {
         let line = line(style, String(repeating: character, count: 100_000))
-        #expect(line.utf8.count < LogText.limit + 100)
-        #expect(line.utf8.count > LogText.limit / 3 && line.contains("…"))
+        #expect(line.utf8.count < LogFormatter.limit + 100)
+        #expect(line.utf8.count > LogFormatter.limit / 3 && line.contains("…"))
     }
 }

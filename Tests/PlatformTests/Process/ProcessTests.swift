@@ -96,7 +96,7 @@ import Testing
     @Test func `once core dumps are forbidden the process cannot be dumped, and its limit stays at 0`() async {
         await #expect(processExitsWith: .success) {
             guard clinux_is_dumpable() != 0 else { exit(1) }
-            CoreDumps.forbid()
+            forbidCoreDumps()
             var limit = rlimit()
             let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
             guard clinux_is_dumpable() == 0, getrlimit(resource, &limit) == 0, limit.rlim_cur == 0, limit.rlim_max == 0

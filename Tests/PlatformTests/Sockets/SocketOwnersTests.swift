@@ -1,3 +1,4 @@
+import DNSWire
 import Glibc
 import Testing
 
@@ -14,18 +15,18 @@ import Testing
 
     @Test func `the owner of a socket is its user`() throws {
         let client = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
-        #expect(owners.owner(of: client.address, asking: server)?.user == geteuid())
+        #expect(owners.owner(of: client.address, asking: server)?.program?.user == geteuid())
         let six = try #require(SocketAddress("[::1]:0"))
         if let client = try? UDPSocket.bind(six).sender {
             let owner = owners.owner(of: client.address, asking: try #require(SocketAddress("[::1]:53")))
-            #expect(owner?.user == geteuid())
+            #expect(owner?.program?.user == geteuid())
         }
     }
 
     @Test func `a socket of the wildcard address is found by the address that its queries come from`() throws {
         let client = try UDPSocket.bind(try #require(SocketAddress("0.0.0.0:0"))).sender
         let seen = try #require(SocketAddress("127.0.0.1:\(client.address.port)"))
-        #expect(owners.owner(of: seen, asking: server)?.user == geteuid())
+        #expect(owners.owner(of: seen, asking: server)?.program?.user == geteuid())
     }
 
     @Test func `where no socket is, or the families differ, there is no owner`() throws {
@@ -35,6 +36,6 @@ import Testing
         }
         // And the next question has its own reply.
         let client = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
-        #expect(owners.owner(of: client.address, asking: server)?.user == geteuid())
+        #expect(owners.owner(of: client.address, asking: server)?.program?.user == geteuid())
     }
 }

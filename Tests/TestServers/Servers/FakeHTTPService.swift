@@ -21,7 +21,7 @@ struct FakeHTTPService {
             accounts: [account], addresses: [Self.client], crypto: OpenSSLCrypto(), dataText: Self.text)
         reading = service.read(
             ServiceRequest(
-                method: request.method == "POST" ? .post : .get, target: Array(request.target.utf8), body: request.body,
+                isPost: request.method == "POST", target: Array(request.target.utf8), body: request.body,
                 client: Self.client), at: Int64(Date().timeIntervalSince1970))
         query = request.path == "/dns-query" ? Self.query(request) : nil
     }
