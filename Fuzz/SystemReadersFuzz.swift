@@ -17,7 +17,7 @@ func fuzzSystemReaders(_ bytes: [UInt8]) {
         number += 1
         precondition(number <= bytes.count / 16, "more messages than have room")
         if case .route(let route, _) = message {
-            precondition(route.length <= (route.destination.recordType == .a ? 32 : 128), "a prefix beyond its address")
+            precondition(route.network.contains(route.network.address), "a network that does not contain its address")
         }
     }
 

@@ -119,7 +119,7 @@ package struct NetworkWays: Sendable {
         case .link(let index): routes.values.contains { $0?.interface == index }
         case .newAddress: false
         case .goneAddress(let address): routes.values.contains { $0?.source == address }
-        case .route(let route): routes.keys.contains(where: route.contains)
+        case .route(let route): routes.keys.contains(where: route.network.contains)
         case .unknown: true
         }
     }

@@ -31,10 +31,8 @@ package enum RouteMessage: Hashable, Sendable {
 
     /// A route in one of the kernel's tables.
     package struct Route: Hashable, Sendable {
-        /// The prefix; only its first `length` bits are significant.
-        package var destination: IPAddress
-        /// Length of the prefix in bits.
-        package var length: UInt8
+        /// Where it leads.
+        package var network: AddressPrefix
         package var gateway: IPAddress?
         /// The outgoing interface; nil for a route without a single one.
         package var interface: UInt32?
@@ -43,15 +41,6 @@ package enum RouteMessage: Hashable, Sendable {
         package var metric: UInt32 = 0
         /// Whether its protocol and kind make it count as a change of the network.
         package var isChosen = true
-
-        /// Whether it may lead to an address.
-        func contains(_ address: IPAddress) -> Bool {
-            switch (destination, address) {
-            case (.v4(let own), .v4(let other)): length == 0 || (own ^ other) >> (32 - UInt32(length)) == 0
-            case (.v6(let own), .v6(let other)): length == 0 || (own ^ other) >> (128 - UInt128(length)) == 0
-            default: false
-            }
-        }
     }
 }
 
@@ -172,38 +161,36 @@ extension RouteMessage.Route {
         let fields = Array(body.prefix(8))
         guard fields.count == 8, let flags: UInt32 = body.native(at: 8) else { return nil }
         let attributes = body.attributes(after: 12)
-        let (family, length, maker, kind) = (fields[0], fields[1], fields[5], fields[7])
-        guard let any = IPAddress.unspecified(family: family) else { return nil }
-        let destination = IPAddress(family: family, attributes[1]) ?? any
+        let (family, maker, kind) = (fields[0], fields[5], fields[7])
+        // A default route has no destination.
+        let any = [UInt8](repeating: 0, count: IPAddress.size(family: family) ?? 0)
+        guard let destination = IPAddress(family: family, attributes[1] ?? any[...]),
+            let network = AddressPrefix(destination, length: Int(fields[1]))
+        else { return nil }
         let table: UInt32 = attributes[15]?.native(at: 0) ?? UInt32(fields[4])
-        let longest: UInt8 = any == .v4(0) ? 32 : 128
-        guard length <= longest else { return nil }
         // Unicast, and neither cloned (cached) nor a route to a single host, such as a container.
         let isChosen =
-            kind == 1 && flags & 0x200 == 0 && length < longest && Self.makers.contains(maker)
+            kind == 1 && flags & 0x200 == 0 && network.length < any.count * 8 && Self.makers.contains(maker)
             && !destination.isLinkLocal && !destination.isMulticast
         self.init(
-            destination: destination, length: length, gateway: IPAddress(family: family, attributes[5]),
+            network: network, gateway: IPAddress(family: family, attributes[5]),
             interface: attributes[4]?.native(at: 0), table: table,
             metric: attributes[6]?.native(at: 0) ?? 0, isChosen: isChosen)
     }
 }
 
 extension IPAddress {
-    /// `nil` unless the family (AF_INET, AF_INET6) has addresses of this length.
+    /// `nil` unless the family has addresses of this length.
     fileprivate init?(family: UInt8, _ bytes: ArraySlice<UInt8>?) {
-        guard let bytes else { return nil }
-        switch (family, bytes.count) {
-        case (2, 4): self = .v4(bytes.reduce(0) { $0 << 8 | UInt32($1) })
-        case (10, 16): self = .v6(bytes.reduce(0) { $0 << 8 | UInt128($1) })
-        default: return nil
-        }
+        guard let bytes, bytes.count == Self.size(family: family) else { return nil }
+        self.init(bytes: bytes)
     }
 
-    fileprivate static func unspecified(family: UInt8) -> IPAddress? {
+    /// Bytes of an address of a family, AF_INET or AF_INET6; nil for any other one.
+    fileprivate static func size(family: UInt8) -> Int? {
         switch family {
-        case 2: .v4(0)
-        case 10: .v6(0)
+        case 2: 4
+        case 10: 16
         default: nil
         }
     }

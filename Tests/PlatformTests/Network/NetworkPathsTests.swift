@@ -88,8 +88,9 @@ struct NetworkPathsTests {
         return paths.ways(to: [.v4(0x0a00_0001)])
     }
 
-    private func route(_ text: String, _ length: UInt8) throws -> NetworkSign {
-        .route(RouteMessage.Route(destination: try address(text), length: length, interface: 9, table: 254))
+    private func route(_ text: String, _ length: Int) throws -> NetworkSign {
+        let network = try #require(AddressPrefix(try address(text), length: length))
+        return .route(RouteMessage.Route(network: network, interface: 9, table: 254))
     }
 
     @Test @Loop func `the link, the source and the routes of a way touch it`() throws {

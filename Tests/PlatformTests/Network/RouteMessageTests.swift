@@ -96,13 +96,13 @@ enum RouteBytes {
         #expect(!address.isLasting)
     }
 
-    @Test func `a default route by DHCP is chosen, with its gateway`() {
+    @Test func `a default route by DHCP is chosen, with its gateway`() throws {
+        let network = try #require(AddressPrefix(.v4(0), length: 0))
         let bytes = RouteBytes.message(24, RouteBytes.route(gateway: "192.0.2.1"))
         #expect(
             read(bytes) == [
                 .route(
-                    .init(destination: .v4(0), length: 0, gateway: .v4(0xc000_0201), interface: 2, table: 254),
-                    isGone: false)
+                    .init(network: network, gateway: .v4(0xc000_0201), interface: 2, table: 254), isGone: false)
             ])
     }
 
