@@ -1,9 +1,9 @@
 import DNSCache
-import TestServers
 import DNSResolver
 import Glibc
 import Platform
 import Scheduling
+import TestServers
 import TestSupport
 import Testing
 
@@ -68,9 +68,7 @@ import Testing
         connections: Int, expected: Int
     ) async throws {
         let table = makeConnections(makeReturn())
-        let site = HTTPSite(
-            nil, events: EventLog(.silent, clock: table.loop),
-            clock: table.loop)
+        let site = HTTPSite(nil, events: EventLog(.silent, clock: table.loop), clock: table.loop)
         let peer = try #require(SocketAddress("192.0.2.1:1"))
         var clients: [Int32] = []
         defer { for client in clients { _ = close(client) } }

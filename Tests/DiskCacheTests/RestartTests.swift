@@ -49,13 +49,16 @@ import Testing
         #expect(machine.load() && machine.freshness("www.example.com") == nil)
     }
 
-    @Test func `with a clock that was set back nothing is fresh`() throws {
+    /// Later than the first answer but not than the second; and where there is no clock.
+    @Test(arguments: [noon + 20, 12])
+    func `with a clock that was set back, or without one, everything is there and nothing is fresh`(
+        time: Int64
+    ) throws {
         let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         clock.pass(50)
         try write(["b.example.com"], to: path, clock: clock)
-        // Later than the first answer, but not than the second.
-        clock.set(noon + 20)
+        clock.set(time)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load())
         for name in ["www.example.com", "b.example.com"] {
@@ -95,14 +98,6 @@ import Testing
         let next = try machine.restarted()
         #expect(next.freshness("www.example.com") == .fresh(remaining: 280))
         #expect(next.freshness("b.example.com") == .fresh(remaining: 290))
-    }
-
-    @Test func `without a clock nothing is fresh, and everything is there`() throws {
-        let clock = TestClock()
-        try write(["www.example.com"], to: path, clock: clock)
-        clock.set(12)
-        let machine = try Machine(path, clock: clock)
-        #expect(machine.load() && machine.freshness("www.example.com") == .stale(isYoung: false))
     }
 
     @Test(arguments: [false, true])

@@ -1,4 +1,5 @@
 import Scheduling
+import TestSupport
 import Testing
 
 @Suite
@@ -68,5 +69,67 @@ struct BackoffTests {
         backoff.succeeded()
         #expect(!backoff.isActive)
         #expect(backoff.failed(at: at(9)) == .seconds(1))
+    }
+}
+
+@Suite(.onLoop) struct DebounceTests {
+    @Loop private final class Calls {
+        var instants: [Duration] = []
+    }
+
+    @Loop private func make(_ clock: ManualClock, _ calls: Calls) -> Debounce {
+        let start = clock.now
+        return Debounce(quiet: .milliseconds(200), longest: .seconds(1), clock: clock) {
+            calls.instants.append(clock.now - start)
+        }
+    }
+
+    @Test @Loop func `a burst is one call, once it is over`() async {
+        let (clock, calls) = (ManualClock(), Calls())
+        let debounce = make(clock, calls)
+        for _ in 0..<3 {
+            debounce.touch()
+            await clock.advance(by: .milliseconds(100))
+        }
+        #expect(calls.instants.isEmpty)
+        await clock.advance(by: .seconds(5))
+        #expect(calls.instants == [.milliseconds(400)])
+    }
+
+    @Test @Loop func `what never rests is reported once a second`() async {
+        let (clock, calls) = (ManualClock(), Calls())
+        let debounce = make(clock, calls)
+        for _ in 0..<25 {
+            debounce.touch()
+            await clock.advance(by: .milliseconds(100))
+        }
+        #expect(calls.instants == [.milliseconds(1_000), .milliseconds(2_000)])
+    }
+}
+
+@Suite(.onLoop)
+struct TurnstileTests {
+    @Test @Loop func `one passes at a time, in the order in which they came`() async {
+        let clock = ManualClock()
+        let turnstile = Turnstile()
+        let log = Log()
+        for number in 1...3 {
+            Loop.spawn {
+                let passed = await turnstile.pass {
+                    log.lines.append("in \(number)")
+                    await clock.sleep(until: clock.now + .seconds(1))
+                    log.lines.append("out \(number)")
+                    return number
+                }
+                #expect(passed == number)
+            }
+        }
+        await clock.advance(by: .seconds(10))
+        #expect(log.lines == ["in 1", "out 1", "in 2", "out 2", "in 3", "out 3"])
+    }
+
+    @Loop
+    private final class Log {
+        var lines: [String] = []
     }
 }

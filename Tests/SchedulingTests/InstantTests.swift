@@ -1,5 +1,6 @@
-import Scheduling
 import Testing
+
+@testable import Scheduling
 
 struct InstantTests {
     private let first = Instant(nanoseconds: .min)
@@ -47,5 +48,73 @@ struct InstantTests {
         duration: Duration, nanoseconds: Int64
     ) {
         #expect(duration.nanoseconds == nanoseconds)
+    }
+}
+
+@Suite
+struct UTCDateTests {
+    @Test(arguments: [
+        (0, 1970, 1, 1, 31), (-1, 1969, 12, 31, 31), (11_016, 2000, 2, 29, 29), (19_675, 2023, 11, 14, 30),
+        (-25_509, 1900, 2, 28, 28),
+    ])
+    func `a number of days is a date, in a month of so many days`(
+        days: Int64, year: Int64, month: Int64, day: Int64, length: Int64
+    ) {
+        let date = UTCDate(daysSince1970: days)
+        #expect(date.year == year && date.month == month && date.day == day && date.daysInMonth == length)
+    }
+
+    @Test
+    func `each day is the next of its month, or the first of the month with the next number`() {
+        var date = UTCDate(daysSince1970: -200_000)
+        for days in Int64(-199_999)...200_000 {
+            let next = UTCDate(daysSince1970: days)
+            if next.day == 1 {
+                #expect(date.day == date.daysInMonth && next.monthNumber == date.monthNumber + 1)
+            } else {
+                #expect(next.day == date.day + 1 && next.monthNumber == date.monthNumber)
+            }
+            date = next
+        }
+    }
+
+    @Test(arguments: [Int64.min, .max])
+    func `no number of days overflows`(days: Int64) {
+        #expect((1...12).contains(UTCDate(daysSince1970: days).month))
+    }
+}
+
+/// Durations counted by size.
+struct LatencyHistogramTests {
+    private typealias Histogram = LatencyHistogram
+
+    @Test func `each duration is in the first bucket whose bound it does not pass`() {
+        for (bucket, bound) in Histogram.bounds.enumerated() {
+            let histogram = Histogram()
+            histogram.add(nanoseconds: bound.nanoseconds)
+            histogram.add(nanoseconds: bound.nanoseconds + 1)
+            #expect(histogram.total.counts[bucket] == 1 && histogram.total.counts[bucket + 1] == 1, "\(bound)")
+        }
+    }
+
+    @Test func `one value may stand for many`() {
+        let histogram = Histogram()
+        histogram.add(nanoseconds: 20_000, count: 64)
+        #expect(histogram.total.counts[1] == 64 && histogram.total.sum == .microseconds(1_280))
+    }
+
+    @Test func `a clock that goes back takes nothing from the sum`() {
+        let histogram = Histogram()
+        histogram.add(nanoseconds: -5_000_000)
+        #expect(histogram.total.counts[0] == 1 && histogram.total.sum == .nanoseconds(1))
+    }
+
+    @Test func `the totals of several are those of all values`() {
+        let (first, second) = (Histogram(), Histogram())
+        first.add(nanoseconds: 2_000_000)
+        second.add(nanoseconds: 3_000_000_000)
+        #expect(Histogram.bounds.first == .microseconds(10) && Histogram.bounds.count == 19)
+        let sum = Histogram.Total() + first.total + second.total
+        #expect(sum.counts.reduce(0, +) == 2 && sum.counts.last == 1 && sum.sum == .milliseconds(3_002))
     }
 }

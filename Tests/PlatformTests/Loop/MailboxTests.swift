@@ -1,7 +1,9 @@
-import Platform
+import DNSWire
 import Scheduling
 import TestSupport
 import Testing
+
+@testable import Platform
 
 @Suite(.onLoop) struct MailboxTests {
     private var loop: EventLoop { LoopRunner.shared.loop }
@@ -76,4 +78,125 @@ import Testing
 @Loop
 private final class Room {
     var count = 0
+}
+
+@Suite struct SharedQueueTests {
+    /// A waiting item: its network, and its number among that network's items.
+    private struct Item: Equatable {
+        let network: UInt32
+        let number: Int
+    }
+
+    private func makeQueue(_ capacity: Int) -> SharedQueue<Item> {
+        SharedQueue(capacity: capacity) {
+            (ClientNetwork(.v4($0.network)), Instant(nanoseconds: Int64($0.number) * 1_000_000))
+        }
+    }
+
+    private func fill(_ queue: inout SharedQueue<Item>, _ network: UInt32, _ count: Int) -> Int {
+        var taken = 0
+        for number in 0..<count where queue.append(Item(network: network, number: number)) { taken += 1 }
+        return taken
+    }
+
+    @Test func `few come in order, whatever their networks`() {
+        var queue = makeQueue(1_000)
+        let items = (0..<40).map { Item(network: $0 % 3, number: Int($0)) }
+        for item in items where !queue.append(item) { Issue.record("no room for \(item)") }
+        var batch: [Item] = []
+        queue.take(30, into: &batch)
+        queue.take(30, into: &batch)
+        #expect(batch == items)
+    }
+
+    @Test func `as many as were taken find room again`() {
+        var queue = makeQueue(60)
+        #expect(fill(&queue, 1, 100) == 60)
+        var batch: [Item] = []
+        queue.take(20, into: &batch)
+        #expect(fill(&queue, 1, 100) == 20)
+    }
+
+    @Test(arguments: [1, 0]) func `a queue of one place, and one of none, holds one item`(capacity: Int) {
+        var queue = makeQueue(capacity)
+        #expect(fill(&queue, 1, 3) == 1)
+    }
+
+    @Test func `a network that asks for little waits for one turn of the others`() {
+        var queue = makeQueue(1_000)
+        let first = fill(&queue, 1, 500)
+        #expect(first == 500)
+        let second = fill(&queue, 2, 500)
+        #expect(second == 500)
+        let third = fill(&queue, 3, 1)
+        #expect(third == 1)
+        var batch: [Item] = []
+        queue.take(3, into: &batch)
+        #expect(Set(batch.map(\.network)) == [1, 2, 3])
+    }
+
+    @Test func `alone a network fills it, and then another one still gets its equal part`() {
+        var queue = makeQueue(100)
+        let first = fill(&queue, 1, 300)
+        #expect(first == 100)
+        let second = fill(&queue, 2, 300)
+        #expect(second == 50)
+        let third = fill(&queue, 3, 300)
+        #expect(third == 33)
+        let fourth = fill(&queue, 1, 1)
+        #expect(fourth == 0)
+    }
+
+    @Test func `however many networks there are, no more than twice as many wait as there are places`() {
+        var queue = makeQueue(100)
+        for round in 0..<3 {
+            for network in 0..<1_000 { _ = queue.append(Item(network: UInt32(network), number: round)) }
+        }
+        #expect(queue.count <= 200)
+    }
+
+    @Test(arguments: [1, 2, 3]) func `what got in comes out once, each network's in order`(seed: UInt64) {
+        var generator = SeededNumbers(seed)
+        var queue = makeQueue(200)
+        var numbers: [UInt32: Int] = [:]
+        var waiting: [UInt32: [Int]] = [:]
+        for _ in 0..<20_000 {
+            if .random(in: 0..<10, using: &generator) < 9 {
+                let network = UInt32.random(in: 0..<20, using: &generator)
+                let number = numbers[network, default: 0]
+                if queue.append(Item(network: network, number: number)) {
+                    numbers[network] = number + 1
+                    waiting[network, default: []].append(number)
+                }
+            } else {
+                var batch: [Item] = []
+                queue.take(.random(in: 0..<40, using: &generator), into: &batch)
+                for item in batch {
+                    let number = waiting[item.network]?.removeFirst()
+                    #expect(number == item.number)
+                }
+            }
+            #expect(queue.count == waiting.values.reduce(0) { $0 + $1.count })
+        }
+    }
+
+    @Test func `a network whose first item has waited for longer than allowed gets no further place, and others do`() {
+        var queue = makeQueue(1_000)
+        #expect(fill(&queue, 1, 100) == 100)
+        queue.patience = .milliseconds(50)
+        let isTaken = [(1, 50), (1, 51), (2, 500)].map { queue.append(Item(network: $0.0, number: $0.1)) }
+        #expect(isTaken == [true, false, true])
+        var batch: [Item] = []
+        queue.take(3, into: &batch)
+        // Now the first of network 1 is number 2.
+        let isTakenNow = queue.append(Item(network: 1, number: 52))
+        #expect(isTakenNow)
+    }
+
+    @Test func `while few wait none is refused, however long they have waited`() {
+        var queue = makeQueue(1_000)
+        queue.patience = .milliseconds(50)
+        let isTaken = (0..<64).allSatisfy { queue.append(Item(network: 1, number: $0 * 1_000)) }
+        #expect(isTaken)
+    }
 }

@@ -1,7 +1,39 @@
 import Glibc
-import Platform
 import TestSupport
 import Testing
+
+@testable import Platform
+
+@Suite struct ReadFileTests {
+    @Test func `a file that never ends is cut at the limit`() throws {
+        #expect(try readFile("/dev/zero", limit: 100_000) == Array(repeating: 0, count: 100_000))
+    }
+
+    @Test func `a short file is read to its end`() throws {
+        #expect(try readFile("/dev/null", limit: 10).isEmpty)
+        #expect(try readFile("/proc/self/comm", limit: 1_000).last == UInt8(ascii: "\n"))
+    }
+
+    @Test func `a file is read also by a process without a standard input`() async {
+        await #expect(processExitsWith: .success) {
+            close(STDIN_FILENO)
+            guard try readFile("/proc/self/comm", limit: 1_000).last == UInt8(ascii: "\n") else { exit(1) }
+        }
+    }
+
+    @Test(arguments: [("/nonexistent", ENOENT), ("/", EISDIR)] as [(String, Int32)])
+    func `what cannot be read is an error`(path: String, code: Int32) {
+        let error = #expect(throws: SystemError.self) { try readFile(path, limit: 10) }
+        #expect(error?.code == code)
+    }
+
+    @Test func `a pipe is refused without waiting for a writer`() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/fifo"
+        try #require(mkfifo(path, 0o600) == 0)
+        #expect(throws: SystemError(code: ESPIPE, operation: "read \(path)")) { try readFile(path, limit: 10) }
+    }
+}
 
 @Suite struct WriteFileTests {
     private let directory: TemporaryDirectory
@@ -72,4 +104,45 @@ import Testing
         let error = #expect(throws: SystemError.self) { try replaceFile("/nowhere/a", [1], mode: 0o600) }
         #expect(error?.description == "make /nowhere/a.new: No such file or directory")
     }
+}
+
+/// What every user may do with a file.
+@Suite struct PublicAccessTests {
+    private let directory: TemporaryDirectory
+    private let path: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        #expect(chmod(directory.path, 0o755) == 0)
+        path = try directory.write("secret", to: "file")
+    }
+
+    @Test(
+        arguments: [
+            (0o600, false, false), (0o640, false, false), (0o660, false, false), (0o644, true, false),
+            (0o602, false, true),
+            (0o666, true, true),
+        ] as [(mode_t, Bool, Bool)])
+    func `the mode of the file says it`(mode: mode_t, reads: Bool, writes: Bool) throws {
+        #expect(chmod(path, mode) == 0)
+        let access = try #require(PublicAccess(of: path))
+        #expect(access.reads == reads && access.writes == writes)
+        let link = directory.path + "/link"
+        #expect(symlink("file", link) == 0 && PublicAccess(of: link) == access)
+    }
+
+    @Test func `nobody reaches a file in a folder that is closed`() throws {
+        #expect(chmod(path, 0o666) == 0 && chmod(directory.path, 0o750) == 0)
+        let access = try #require(PublicAccess(of: path))
+        #expect(!access.reads && !access.writes)
+    }
+
+    @Test func `in a folder that everybody writes a file is replaced, unless it is sticky`() throws {
+        #expect(chmod(path, 0o600) == 0 && chmod(directory.path, 0o777) == 0)
+        #expect(try #require(PublicAccess(of: path)).writes)
+        #expect(chmod(directory.path, 0o1777) == 0)
+        #expect(try !#require(PublicAccess(of: path)).writes)
+    }
+
+    @Test func `of no file nothing is said`() { #expect(PublicAccess(of: directory.path + "/none") == nil) }
 }
