@@ -29,9 +29,8 @@ package final class LocalDNS: Upstream {
     private let timeout: Duration
     /// Seconds; longer TTLs of answers are cut to this.
     private let maxTTL: UInt32
-    private lazy var probes = LocalDNSProbes(zone: zone, environment) {
-        [weak self] server in self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
-    }
+    /// Of each server, as soon as anything is to be known of it.
+    private var knownProbes: [LocalDNSServer: LocalDNSProbes] = [:]
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
     /// later.
     package var findServers: (@Loop () -> [LocalDNSServer])?
@@ -41,8 +40,8 @@ package final class LocalDNS: Upstream {
     /// Servers that worked for an earlier process: used while none can be found.
     private var earlierServers: [LocalDNSServer] = []
     private var lastSearch: Instant?
-    /// Detects servers in a forwarding loop with us; nil without our own listener.
-    private var loops: LoopGuard?
+    /// Where names arrive that servers in a forwarding loop with us send back; nil without our own listener.
+    private var listener: LoopProbes?
     /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
@@ -92,24 +91,36 @@ package final class LocalDNS: Upstream {
 
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
     package func networkChanged() {
-        probes.forget()
+        for probes in knownProbes.values { probes.forget() }
+        knownProbes = knownProbes.filter { servers.contains($0.key) }
         lastSearch = nil
         for lookup in lookups.values { lookup.startOver() }
-        loops?.probe(servers)
+        findLoops()
     }
 
     /// Enables the detection of forwarding loops, at once and whenever the servers or the network change; looping
     /// servers are not queried. Our own listener must be open already.
-    package func findLoops(with probes: LoopProbes) {
-        // Servers of another zone may rightly send everything else to us.
-        let parent = zone.isRoot ? LoopProbes.zone : zone
-        let loops = self.loops ?? LoopGuard(environment, probes: probes, zone: parent)
-        self.loops = loops
-        loops.probe(servers)
+    package func findLoops(with listener: LoopProbes) {
+        self.listener = listener
+        findLoops()
+    }
+
+    private func findLoops() {
+        guard let listener else { return }
+        for server in servers { probes(of: server).findLoop(by: listener) }
     }
 
     /// Whether `server` is in a forwarding loop with us, and is therefore not queried.
-    package func isLooping(_ server: LocalDNSServer) -> Bool { loops?.looping.contains(server) ?? false }
+    package func isLooping(_ server: LocalDNSServer) -> Bool { knownProbes[server]?.isLooping ?? false }
+
+    private func probes(of server: LocalDNSServer) -> LocalDNSProbes {
+        if let known = knownProbes[server] { return known }
+        let made = LocalDNSProbes(of: server, zone: zone, environment) { [weak self] in
+            self?.lookups.values.forEach { $0.askOverTCPAsWell(server) }
+        }
+        knownProbes[server] = made
+        return made
+    }
 
     /// Queries all types at once.
     ///
@@ -137,7 +148,7 @@ package final class LocalDNS: Upstream {
 
     private func begin(_ question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
-        loops?.probeIfDue(servers)
+        for probes in knownProbes.values { probes.findLoopIfDue() }
         var question = question
         question.deadline = min(question.deadline, clock.now + timeout)
         let lookups = Set(question.types).map { type in
@@ -151,7 +162,7 @@ package final class LocalDNS: Upstream {
             lookup.onDoubt = { [self] in doubted($0, since: $1) }
             lookup.start()
         }
-        probes.beginDue(at: servers.filter { !isLooping($0) }, while: question)
+        for server in servers where !isLooping(server) { probes(of: server).beginDue(while: question) }
         return lookups
     }
 
@@ -171,7 +182,7 @@ package final class LocalDNS: Upstream {
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
     package func backoffEnd(_ server: LocalDNSServer) -> Instant? {
-        probes.health(of: server).address.backoff.nextProbe
+        probes(of: server).health.address.backoff.nextProbe
     }
 
     // MARK: For lookups
@@ -191,7 +202,7 @@ package final class LocalDNS: Upstream {
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
         let candidates = groups.enumerated().flatMap { group, servers in
-            servers.filter(isAble).map { LocalDNSCandidate($0, group: group, probes.health(of: $0)) }
+            servers.filter(isAble).map { LocalDNSCandidate($0, group: group, probes(of: $0).health) }
                 .puttingLast { $0.health?.address.backoff.isProbing == true }
         }.puttingLast(where: \.isAway)
         guard !candidates.isEmpty else { throw reason }
@@ -204,11 +215,11 @@ package final class LocalDNS: Upstream {
             isKnownToWork = true
             onWorking?(servers)
         }
-        probes.answered(server, question, for: holder)
+        probes(of: server).answered(question, for: holder)
     }
 
     /// Called when something since `began` is a reason to probe `server`.
-    func doubted(_ server: LocalDNSServer, since began: Instant) { probes.doubted(server, since: began) }
+    func doubted(_ server: LocalDNSServer, since began: Instant) { probes(of: server).doubted(since: began) }
 
     /// The index of the group of `server`; nil for a server that is not used any more.
     package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }

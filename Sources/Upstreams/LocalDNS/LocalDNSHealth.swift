@@ -3,15 +3,6 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// How a server is queried.
-struct LocalDNSWay: Equatable {
-    var transport = Transport.udp
-    var edns = true
-
-    var overTCP: LocalDNSWay { LocalDNSWay(transport: .tcp, edns: edns) }
-    var withoutEDNS: LocalDNSWay { LocalDNSWay(transport: transport, edns: false) }
-}
-
 /// The state of one server: whether it is silent, and whether it supports EDNS and UDP.
 @Loop
 final class LocalDNSHealth {
@@ -42,16 +33,13 @@ final class LocalDNSHealth {
 
     /// Called when a probe has ended.
     ///
-    /// - Parameters:
-    ///   - edns: whether it has shown that the server supports EDNS; nil: neither.
-    ///   - transport: over which it has shown that the server responds; nil: none.
-    func learn(edns: Bool?, over transport: Transport?, at now: Instant) {
-        guard edns != nil || transport != nil else {
+    /// - Parameter shown: how it has shown that the server answers; nil: it has not.
+    func learn(_ shown: LocalDNSWay?, at now: Instant) {
+        guard let shown else {
             makeshift?.until = now + AddressHealth.trust
             return
         }
-        let way = LocalDNSWay(transport: transport ?? self.way.transport, edns: edns ?? self.way.edns)
-        makeshift = way == LocalDNSWay() ? nil : (way, now + Self.plainTime)
+        makeshift = shown == LocalDNSWay() ? nil : (shown, now + Self.plainTime)
     }
 }
 
@@ -101,9 +89,7 @@ struct LocalDNSCandidate {
     let health: LocalDNSHealth?
     /// How it is queried first.
     let first: LocalDNSWay
-    /// How many more times it has its turn.
-    var turns = 0
-    /// Whether it was queried over TCP beside its turns, and whether anything came from it over UDP.
+    /// Whether it was queried over TCP beside the plan, and whether anything came from it over UDP.
     var (isAskedBeside, isHeardOverUDP) = (false, false)
     /// Whether it refused to answer, or one of its group denied the name.
     var hasNothingMore = false

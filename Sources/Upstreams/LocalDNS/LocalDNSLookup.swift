@@ -31,15 +31,15 @@ final class LocalDNSLookup: Sendable {
     private let servers: @Loop () throws(UpstreamFailure) -> [LocalDNSCandidate]
     /// What the servers have said since the network or the servers changed last; they are meant by their index.
     private var candidates: [LocalDNSCandidate] = []
+    /// The queries that are yet to be sent, each with the index of its server.
+    private var plan: [(index: Int, way: LocalDNSWay)] = []
     /// The most informative failure.
     private var failure: UpstreamFailure?
     /// The last NXDOMAIN.
     private var denial: (answer: Answer, server: LocalDNSServer)?
-    /// Whether a server to which EDNS was offered has responded with it; nil also when it has not responded to a query
-    /// with it.
-    private(set) var takesEDNS: Bool?
-    /// Over what a server has answered; TCP only when it had not responded over UDP.
-    private(set) var answeredOver: Transport?
+    /// How a server that was queried with EDNS over UDP first has shown that it answers: over TCP only when it had not
+    /// responded over UDP; nil when it has not.
+    private(set) var shown: LocalDNSWay?
     private var began: Instant
     private var share = Duration.zero
     /// The outstanding queries by their tickets in the limit, each with the index of its server.
@@ -79,20 +79,21 @@ final class LocalDNSLookup: Sendable {
     /// Restarts the lookup, when the network or the servers have changed; the deadline stays.
     func startOver() {
         guard outcome == nil, deadlineTimer != nil else { return }
-        close { _ in true }
+        drop { _ in true }
         begin()
     }
 
     private func begin() {
         began = environment.clock.now
-        (failure, denial, takesEDNS, answeredOver) = (nil, nil, nil, nil)
+        (failure, denial, shown) = (nil, nil, nil)
         do throws(UpstreamFailure) {
             candidates = try servers()
         } catch {
             return finish(.failure(error))
         }
-        // Each datagram has its own ID, letter case and port.
-        for index in candidates.indices { candidates[index].turns = asked.dnssecOK ? 3 : 2 }
+        let first = candidates.enumerated().map { (index: $0, way: $1.first) }
+        plan = asked.dnssecOK ? first + first : first
+        plan += first.map { ($0.index, $0.way.withoutEDNS) }
         share = min(LocalDNSLimit.patience, (asked.deadline - began) / (candidates.count + 1))
         askNext()
     }
@@ -104,20 +105,16 @@ final class LocalDNSLookup: Sendable {
 
     private func askNext() {
         guard outcome == nil else { return }
-        // The first of those that have had the fewest turns.
-        let most = candidates.map(\.turns).max() ?? 0
-        guard most > 0, let next = candidates.firstIndex(where: { $0.turns == most }) else {
+        guard let (index, way) = plan.first else {
             if sent.isEmpty { settle() }
             return
         }
-        guard environment.limit.hasRoom(for: asked.holder, isOnly: sent.isEmpty, at: environment.clock.now) else {
-            note(environment.limit.failure)
+        plan.removeFirst()
+        guard ask(index, way) else {
+            plan.insert((index, way), at: 0)
             return sent.isEmpty ? settle() : waitForShare()
         }
-        candidates[next].turns -= 1
-        let (first, isLast) = (candidates[next].first, most == 1)
-        ask(next, isLast ? first.withoutEDNS : first)
-        if isLast, candidates[next].health == nil { askOverTCPAsWell(candidates[next].server) }
+        if plan.isEmpty, candidates[index].health == nil { askOverTCPAsWell(candidates[index].server) }
     }
 
     /// Queries a server over TCP, once, if there is a query over UDP to which it has not responded.
@@ -142,14 +139,21 @@ final class LocalDNSLookup: Sendable {
         return true
     }
 
-    private func ask(_ index: Int, _ way: LocalDNSWay) {
+    /// Queries a server.
+    ///
+    /// - Returns: false when there is no room for a query.
+    @discardableResult
+    private func ask(_ index: Int, _ way: LocalDNSWay) -> Bool {
         let (server, now) = (candidates[index].server, environment.clock.now)
         let place = environment.limit.enter(for: asked.holder, isOnly: sent.isEmpty, at: now) { [self] place in
             sent.removeValue(forKey: place)?.exchange.close()
             note(environment.limit.failure)
             if sent.isEmpty { settle() }
         }
-        guard let place else { return note(environment.limit.failure) }
+        guard let place else {
+            note(environment.limit.failure)
+            return false
+        }
         let query = LocalDNSQuery(
             question, by: way, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled)
         do throws(UpstreamFailure) {
@@ -162,6 +166,7 @@ final class LocalDNSLookup: Sendable {
             environment.limit.leave(place)
             failed(index, way, error)
         }
+        return true
     }
 
     /// Queries the next server when a query has had no response for its server's share of the time.
@@ -197,10 +202,14 @@ final class LocalDNSLookup: Sendable {
             giveUp(index, failure)
         case .unusable(let failure):
             note(failure)
-            if way.edns, failure != LocalDNSQuery.truncated { return ask(index, way.withoutEDNS) }
-            if way.transport == .udp { return ask(index, way.overTCP) }
-            doubt(index, since: began)
-            giveUp(index, failure)
+            if way.edns, failure != LocalDNSQuery.truncated {
+                ask(index, way.withoutEDNS)
+            } else if way.transport == .udp {
+                ask(index, way.overTCP)
+            } else {
+                doubt(index, since: began)
+                giveUp(index, failure)
+            }
         case .lost: break
         }
     }
@@ -226,11 +235,9 @@ final class LocalDNSLookup: Sendable {
     /// Learns how a server responds, which is probed if that is not how it was queried first.
     private func learn(_ index: Int, _ way: LocalDNSWay) {
         let (first, isHeardOverUDP) = (candidates[index].first, candidates[index].isHeardOverUDP)
-        if first.edns { takesEDNS = way.edns }
-        if first.transport == .udp { answeredOver = isHeardOverUDP ? .udp : .tcp }
-        if first.edns && !way.edns || first.transport == .udp && !isHeardOverUDP {
-            doubt(index, since: environment.clock.now)
-        }
+        let isOverTCPAlone = first.transport == .udp && !isHeardOverUDP
+        shown = LocalDNSWay(transport: isOverTCPAlone ? .tcp : .udp, edns: way.edns)
+        if first.edns && !way.edns || isOverTCPAlone { doubt(index, since: environment.clock.now) }
     }
 
     private func doubt(_ index: Int, since began: Instant) { onDoubt?(candidates[index].server, began) }
@@ -255,23 +262,24 @@ final class LocalDNSLookup: Sendable {
         let group = candidates[index].group
         denial = (answer, candidates[index].server)
         for member in candidates.indices where candidates[member].group == group {
-            (candidates[member].turns, candidates[member].hasNothingMore) = (0, true)
+            candidates[member].hasNothingMore = true
         }
-        close { candidates[$0].group == group }
+        drop { candidates[$0].group == group }
         guard sent.isEmpty else { return }
-        if candidates.allSatisfy({ $0.turns == 0 || $0.isAway }) { settle() } else { askNext() }
+        if plan.allSatisfy({ candidates[$0.index].isAway }) { settle() } else { askNext() }
     }
 
     /// Removes a server from this lookup, and queries the next one.
     private func giveUp(_ index: Int, _ failure: UpstreamFailure) {
         note(failure)
-        candidates[index].turns = 0
         if failure == .responseCode(.refused) { candidates[index].hasNothingMore = true }
-        close { $0 == index }
+        drop { $0 == index }
         askNext()
     }
 
-    private func close(where isMeant: (Int) -> Bool) {
+    /// Closes the queries to servers, and sends them no more.
+    private func drop(where isMeant: (Int) -> Bool) {
+        plan.removeAll { isMeant($0.index) }
         for (place, query) in sent where isMeant(query.index) {
             query.exchange.close()
             forget(place)
@@ -292,7 +300,7 @@ final class LocalDNSLookup: Sendable {
         (outcome, answeredBy) = (result, server)
         shareTimer?.cancel()
         deadlineTimer?.cancel()
-        close { _ in true }
+        drop { _ in true }
         onEnd.take()?()
     }
 }

@@ -3,71 +3,74 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// The health of the servers of one LocalDNS, and the probes that decide it.
+/// What is known of one server of a LocalDNS, and the probes that decide it.
 ///
 /// A probe asks for the name servers of the zone for which the servers are used, and where that has no answer by half of its
 /// time, for a few names that this server has answered: silence on all of them puts the server in backoff. The zone
 /// alone decides whether it is queried without EDNS, or over TCP. Clients' questions, and what becomes of them, decide
 /// only when a probe begins, and can end a backoff. A client can ask for names whose name servers are silent, or refuse
 /// EDNS, and would else take the server from everyone.
+///
+/// A query for an unpredictable name shows whether the server is in a forwarding loop with us: when it arrives at our own
+/// listener, there is a loop, and the server is not queried until another such name has been answered without arriving. That
+/// costs one query when the servers or the network change, and for a looping server one per minute, if there are queries.
 @Loop
 final class LocalDNSProbes {
+    /// The least time between two queries that look for a loop which is known.
+    private static let loopInterval = Duration.seconds(60)
+
+    private(set) var health = LocalDNSHealth()
+    /// Whether it is in a forwarding loop with us.
+    private(set) var isLooping = false
+    private let server: LocalDNSServer
     /// The zone whose NS records are queried.
     private let zone: Question
     private let environment: LocalDNSEnvironment
-    private let onTCPAlone: @Loop (LocalDNSServer) -> Void
-    private var states: [LocalDNSServer: LocalDNSHealth] = [:]
-    /// A server has one at a time.
-    private var underWay: [LocalDNSServer: Probe] = [:]
-    private var lastProbe = 0
+    private let onTCPAlone: @Loop () -> Void
+    /// The probe under way.
+    private var probe: Probe?
+    /// The last name that looks for a loop, where it would arrive, when it was sent, and whether it has arrived.
+    private var loop: (name: Name, listener: LoopProbes, sent: Instant, hasArrived: Bool)?
     private var now: Instant { environment.clock.now }
 
     /// - Parameter onTCPAlone: called when a probe was answered over TCP and not over UDP.
-    nonisolated init(
-        zone: Name, _ environment: LocalDNSEnvironment, onTCPAlone: @escaping @Loop (LocalDNSServer) -> Void
+    init(
+        of server: LocalDNSServer, zone: Name, _ environment: LocalDNSEnvironment,
+        onTCPAlone: @escaping @Loop () -> Void
     ) {
+        self.server = server
         self.zone = Question(name: zone, type: .ns)
         self.environment = environment
         self.onTCPAlone = onTCPAlone
     }
 
-    /// Discards all state, and ends the probes under way: the network or the servers have changed.
+    isolated deinit { closeLoop() }
+
+    /// Discards all but a loop, and ends the probe under way: the network or the servers have changed.
     func forget() {
-        for probe in underWay.values { probe.end() }
-        (states, underWay) = ([:], [:])
+        endProbe()
+        health = LocalDNSHealth()
     }
 
-    /// The state of a server.
-    func health(of server: LocalDNSServer) -> LocalDNSHealth {
-        if let known = states[server] { return known }
-        let health = LocalDNSHealth()
-        states[server] = health
-        return health
-    }
-
-    /// Begins the probes that are due, while a client's question is asked; a silent server is asked it as well.
-    func beginDue(at servers: [LocalDNSServer], while asked: UpstreamQuestion) {
-        for server in servers {
-            let health = health(of: server)
-            guard health.isDue(at: now) else { continue }
-            let more = health.isSilent ? asked.types.prefix(1) : []
-            begin(server, with: more.map { Question(name: asked.name, type: $0) })
-        }
+    /// Begins a probe that is due, while a client's question is asked; a silent server is asked it as well.
+    func beginDue(while asked: UpstreamQuestion) {
+        guard health.isDue(at: now) else { return }
+        let more = health.isSilent ? asked.types.prefix(1) : []
+        begin(with: more.map { Question(name: asked.name, type: $0) })
     }
 
     /// Called when something in a client's lookup that began at `began` is a reason to probe.
-    func doubted(_ server: LocalDNSServer, since began: Instant) {
-        if health(of: server).address.isSuspect(since: began, at: now) { begin(server) }
+    func doubted(since began: Instant) {
+        if health.address.isSuspect(since: began, at: now) { begin() }
     }
 
-    /// Called when `server` has answered a question of a client, which then serves its probes.
-    func answered(_ server: LocalDNSServer, _ question: Question, for holder: ClientNetwork) {
-        health(of: server).questions.add(question, for: holder)
-        answered(server)
+    /// Called when the server has answered a question of a client, which then serves its probes.
+    func answered(_ question: Question, for holder: ClientNetwork) {
+        health.questions.add(question, for: holder)
+        answered()
     }
 
-    private func answered(_ server: LocalDNSServer) {
-        let health = health(of: server)
+    private func answered() {
         let wasSilent = health.isSilent
         health.address.answered(at: now)
         guard wasSilent else { return }
@@ -76,69 +79,61 @@ final class LocalDNSProbes {
 
     // MARK: A probe
 
-    /// One probe: the lookups of the zone and of other questions.
-    @Loop
-    private final class Probe {
-        let number: Int
+    /// The lookups of the zone and of other questions.
+    private struct Probe {
         let began: Instant
         let others: Set<Question>
         /// The first is the zone's.
         var lookups: [LocalDNSLookup] = []
         var timer: LoopTimer?
-        private(set) var isOver = false
-
-        init(_ number: Int, began: Instant, others: Set<Question>) {
-            (self.number, self.began, self.others) = (number, began, others)
-        }
-
-        func end() {
-            isOver = true
-            timer?.cancel()
-            for lookup in lookups { lookup.cancel() }
-        }
     }
 
-    private func begin(_ server: LocalDNSServer, with more: [Question] = []) {
-        lastProbe += 1
-        let health = health(of: server)
-        let probe = Probe(lastProbe, began: now, others: Set(health.questions.all + more).subtracting([zone]))
-        underWay[server] = probe
-        health.address.backoff.probeBegan(probe.number)
-        if !probe.others.isEmpty {
-            probe.timer = environment.clock.schedule(at: now + LocalDNSLookup.loneTimeout / 2) { [self] in
-                for question in probe.others { ask(question, of: server, in: probe) }
+    private func begin(with more: [Question] = []) {
+        endProbe()
+        let others = Set(health.questions.all + more).subtracting([zone])
+        probe = Probe(began: now, others: others)
+        health.address.backoff.probeBegan(0)
+        if !others.isEmpty {
+            probe?.timer = environment.clock.schedule(after: LocalDNSLookup.loneTimeout / 2) { [self] in
+                for question in others { ask(question) }
             }
         }
-        ask(zone, of: server, in: probe)
+        ask(zone)
     }
 
-    private func ask(_ question: Question, of server: LocalDNSServer, in probe: Probe) {
+    private func ask(_ question: Question) {
+        guard let probe else { return }
         let lookup = LocalDNSLookup(
             question, only: server, until: probe.began + LocalDNSLookup.loneTimeout, environment)
-        probe.lookups.append(lookup)
-        lookup.onEnd = { [self, unowned lookup] in ended(lookup, of: server, in: probe) }
+        self.probe?.lookups.append(lookup)
+        lookup.onEnd = { [self, unowned lookup] in ended(lookup) }
         lookup.start()
     }
 
-    private func ended(_ lookup: LocalDNSLookup, of server: LocalDNSServer, in probe: Probe) {
-        guard !probe.isOver else { return }
+    private func ended(_ lookup: LocalDNSLookup) {
+        guard let probe, probe.lookups.contains(where: { $0 === lookup }) else { return }
         // An answer counts as soon as it comes.
-        if lookup.isHeard { answered(server) }
+        if lookup.isHeard { answered() }
         let ended = probe.lookups.filter { $0.outcome != nil }
         guard probe.lookups[0].isHeard || ended.count > probe.others.count else { return }
-        underWay[server] = nil
-        health(of: server).address.backoff.probeEnded(probe.number)
-        probe.end()
-        judge(probe, of: server, ended)
+        endProbe()
+        judge(probe, ended)
+    }
+
+    private func endProbe() {
+        guard let ended = probe.take() else { return }
+        ended.timer?.cancel()
+        for lookup in ended.lookups { lookup.cancel() }
+        health.address.backoff.probeEnded(0)
     }
 
     /// The zone alone decides on EDNS and UDP; the lookups of other questions can only show that the server responds.
     ///
     /// - Parameter ended: the lookups that had ended by themselves.
-    private func judge(_ probe: Probe, of server: LocalDNSServer, _ ended: [LocalDNSLookup]) {
-        let (health, ofZone) = (health(of: server), probe.lookups[0])
-        health.learn(edns: ofZone.takesEDNS, over: ofZone.answeredOver, at: now)
-        if ofZone.answeredOver == .tcp { onTCPAlone(server) }
+    private func judge(_ probe: Probe, _ ended: [LocalDNSLookup]) {
+        let ofZone = probe.lookups[0]
+        health.learn(ofZone.shown, at: now)
+        if ofZone.shown?.transport == .tcp { onTCPAlone() }
         let silent = ended.filter { !$0.isHeard }
         let hasResponded = silent.count < ended.count
         if hasResponded { for lookup in silent { health.questions.remove(lookup.question) } }
@@ -153,6 +148,50 @@ final class LocalDNSProbes {
         guard !wasSilent else { return }
         environment.report(
             .serverSilent(upstream: environment.name, server: server.description, reason: failure.description))
+    }
+
+    // MARK: Forwarding loops
+
+    /// Looks for a loop. Returns at once.
+    ///
+    /// - Parameter listener: where names that come back arrive.
+    func findLoop(by listener: LoopProbes) {
+        closeLoop()
+        // Servers of another zone may rightly send everything else to us.
+        let parent = zone.name.isRoot ? LoopProbes.zone : zone.name
+        guard let name = listener.open(below: parent, onSeen: { [weak self] in self?.cameBack() }) else { return }
+        loop = (name, listener, now, false)
+        let lookup = LocalDNSLookup(Question(name: name, type: .a), only: server, environment)
+        lookup.onEnd = { [weak self, unowned lookup] in
+            if lookup.isHeard { self?.loopAnswered(name) }
+        }
+        lookup.start()
+    }
+
+    /// Looks again for a loop that is known.
+    func findLoopIfDue() {
+        guard isLooping, let loop, now - loop.sent >= Self.loopInterval else { return }
+        findLoop(by: loop.listener)
+    }
+
+    private func closeLoop() {
+        if let loop { loop.listener.close(loop.name) }
+        loop = nil
+    }
+
+    private func cameBack() {
+        // Late arrivals count as well: the name was sent to this server only.
+        loop?.hasArrived = true
+        guard !isLooping else { return }
+        isLooping = true
+        environment.report(.serverLoops(upstream: environment.name, server: server.description))
+    }
+
+    /// The server has responded to the query for a name; without a response a looping one stays so.
+    private func loopAnswered(_ name: Name) {
+        guard isLooping, let loop, loop.name == name, !loop.hasArrived else { return }
+        isLooping = false
+        environment.report(.serverLoopEnded(upstream: environment.name, server: server.description))
     }
 }
 

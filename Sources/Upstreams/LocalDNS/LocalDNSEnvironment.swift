@@ -1,0 +1,76 @@
+import DNSResolver
+import DNSWire
+import Platform
+package import Scheduling
+
+/// What the queries to the servers of one LocalDNS need and share.
+struct LocalDNSEnvironment: Sendable {
+    /// Its name, for events.
+    let name: String
+    let report: @Loop (ResolverEvent) -> Void
+    let limit: LocalDNSLimit
+    /// Says which servers are unreachable now, and are therefore not queried.
+    let paths: NetworkPaths
+    let loop: EventLoop
+    /// For deadlines; the loop except in tests.
+    let clock: any LoopClock
+}
+
+/// Limits the number of outstanding queries, of one `LocalDNS` or of several that share the limit.
+///
+/// Each has a descriptor. The rule is `FairShare`'s. A network that would itself have the most displaces its own oldest
+/// query, once that has been without a response for so long that an answer is unlikely, by the first query of a lookup:
+/// so names that are answered have priority over names that are not, and over repeats.
+@Loop
+package final class LocalDNSLimit: Sendable {
+    /// The longest wait for a server that does not respond before the next one is queried; after it a query may be
+    /// displaced by another one of its own network.
+    nonisolated static let patience = Duration.milliseconds(400)
+
+    /// The most outstanding queries. Default 1,024.
+    package nonisolated let maximum: Int
+    private var shares: FairShare
+    private var queries: [FairShare.Ticket: (began: Instant, displace: @Loop (FairShare.Ticket) -> Void)] = [:]
+
+    package nonisolated init(maximum: Int = 1_024) {
+        self.maximum = maximum
+        shares = FairShare(capacity: maximum)
+    }
+
+    /// The number of outstanding queries.
+    package var count: Int { shares.count }
+
+    /// Why a query is not sent.
+    nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }
+
+    /// Adds a query; nil when the limit is reached and none can be displaced.
+    ///
+    /// - Parameters:
+    ///   - isOnly: whether it is the only outstanding query of its lookup.
+    ///   - displace: called with its ticket when the query is displaced; then it has left.
+    func enter(
+        for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop (FairShare.Ticket) -> Void
+    ) -> FairShare.Ticket? {
+        if shares.isFull {
+            guard let leaving = leaving(for: network, isOnly: isOnly, at: now) else { return nil }
+            let displaced = queries[leaving]
+            leave(leaving)
+            displaced?.displace(leaving)
+        }
+        let ticket = shares.add(for: network)
+        queries[ticket] = (now, displace)
+        return ticket
+    }
+
+    private func leaving(for network: ClientNetwork, isOnly: Bool, at now: Instant) -> FairShare.Ticket? {
+        if let ticket = shares.yielding(to: network) { return ticket }
+        guard isOnly, let own = shares.first(of: network), let query = queries[own] else { return nil }
+        return now - query.began >= Self.patience ? own : nil
+    }
+
+    /// Removes a query.
+    func leave(_ ticket: FairShare.Ticket) {
+        shares.remove(ticket)
+        queries[ticket] = nil
+    }
+}
