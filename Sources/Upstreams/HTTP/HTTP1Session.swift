@@ -44,7 +44,7 @@ final class HTTP1Session: HTTPSession {
     /// The beginning of a line whose end has not come.
     private var line: [UInt8] = []
     private var unsent: [UInt8] = []
-    private var ended: [Ended] = []
+    var ended: [Ended] = []
     /// Bytes of TLS's own that may yet be received.
     private var overheadLeft = HTTPLimits.overhead
     private(set) var isOver = false
@@ -98,10 +98,6 @@ final class HTTP1Session: HTTPSession {
     }
 
     func isSent(_ stream: HTTPStream) -> Bool { unsent.isEmpty }
-
-    var hasEnded: Bool { !ended.isEmpty }
-
-    func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 
     // MARK: The reply
 

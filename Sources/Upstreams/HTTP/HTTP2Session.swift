@@ -50,11 +50,8 @@ protocol HTTPSession: AnyObject {
     /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTPStream) -> Bool
 
-    /// Whether a stream has ended since the last call of `takeEnded`.
-    var hasEnded: Bool { get }
-
-    /// Exchanges an empty list for the streams that have ended since the last call.
-    func takeEnded(into list: inout [Ended])
+    /// The streams that have ended; the connection takes them out.
+    var ended: [Ended] { get set }
 }
 
 /// HTTP/2 on one connection with a service (RFC 9113): requests and received bytes go in, frames and ended streams come out.
@@ -68,8 +65,7 @@ final class HTTP2Session: HTTPSession {
     /// The fields of the request being sent; the first ones are the same for all.
     private var fields = HTTP2Fields()
     private let fixedFields: Int
-    /// The streams that have ended since the last `takeEnded()`.
-    private var ended: [Ended] = []
+    var ended: [Ended] = []
     /// The number of streams that have ended otherwise, reset by the server or by us.
     private var lost = 0
     /// Bytes that may yet be received that are not part of replies.
@@ -172,10 +168,6 @@ final class HTTP2Session: HTTPSession {
     }
 
     func isSent(_ stream: HTTPStream) -> Bool { engine.hasStream(stream.id) }
-
-    var hasEnded: Bool { !ended.isEmpty }
-
-    func takeEnded(into list: inout [Ended]) { swap(&list, &ended) }
 
     private func note(_ stream: HTTPStream, _ code: HTTP2Code) {
         if code != .none || !stream.isAnswered { lost += 1 }

@@ -26,6 +26,8 @@ final class HTTPConnection {
 
     /// The index of its name in `origin.hosts`.
     let host: Int
+    /// Whether it is for one request.
+    let isSeparate: Bool
     /// When its certificate was verified, or that of the connection whose session it resumed.
     private var verified: Instant
     private let origin: HTTPOrigin
@@ -45,7 +47,7 @@ final class HTTPConnection {
     /// Memory for streams that have ended, empty between two calls.
     private var ended: [HTTPSession.Ended] = []
     /// Requests that could not be sent when the connection became ready, or that its end has ended; not reported yet.
-    private var ends: [(transfer: HTTPTransfer, end: HTTPEnd)] = []
+    private var lost: [(transfer: HTTPTransfer, loss: HTTPLoss)] = []
     /// Whether the other end gives signs of life.
     private enum Sign {
         case given
@@ -69,12 +71,13 @@ final class HTTPConnection {
     /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
     ///   `UpstreamFailure.network` without a route.
     init(
-        _ origin: HTTPOrigin, host: Int, resuming session: TLSSession?,
+        _ origin: HTTPOrigin, host: Int, isSeparate: Bool = false, resuming session: TLSSession?,
         offering protocols: TLSChannel.Protocols = .http2, loop: EventLoop,
         tell: @escaping @Loop (HTTPConnection, Event) -> Void
     ) throws(UpstreamFailure) {
         self.origin = origin
         self.host = host
+        self.isSeparate = isSeparate
         self.tell = tell
         self.loop = loop
         verified = session?.verified ?? loop.now
@@ -135,7 +138,7 @@ final class HTTPConnection {
 
     /// Withdraws a request; if it was sent its stream is reset, or its connection closed that has no streams.
     func withdraw(_ transfer: HTTPTransfer) {
-        ends.removeAll { $0.transfer === transfer }
+        lost.removeAll { $0.transfer === transfer }
         let stream = transfer.stream.take()
         guard isOpen else { return }
         if let stream {
@@ -195,7 +198,7 @@ final class HTTPConnection {
     private func serve(_ ready: Interest) {
         if ready.contains(.readable) { lastUse = loop.now }
         if ready.contains(.readable) || session == nil { sign = .given }
-        var end: HTTPEnd?
+        var loss: HTTPLoss?
         do throws(UpstreamFailure) {
             try socket.serve(ready) { event throws(UpstreamFailure) in
                 switch event {
@@ -206,7 +209,7 @@ final class HTTPConnection {
             }
             if let session { try session.noteOverhead(socket.takeOverhead()) }
         } catch {
-            end =
+            loss =
                 if case .certificate = error {
                     .refusedName(error, isTimeAlone: socket.tls?.isWrongInTimeAlone == true)
                 } else {
@@ -214,8 +217,8 @@ final class HTTPConnection {
                 }
         }
         tellEnded()
-        if let end {
-            close(end)
+        if let loss {
+            close(loss)
         } else {
             if let session = session as? HTTP2Session { tell?(self, .allows(session.streamLimit)) }
             flushLater()
@@ -245,12 +248,12 @@ final class HTTPConnection {
         for transfer in waiting {
             do throws(UpstreamFailure) {
                 guard session.mayOpen else {
-                    ends.append((transfer, .crowded))
+                    lost.append((transfer, .crowded))
                     continue
                 }
                 try send(transfer, on: session)
             } catch {
-                ends.append((transfer, .failed(error)))
+                lost.append((transfer, .failed(error)))
             }
         }
     }
@@ -269,7 +272,7 @@ final class HTTPConnection {
         guard let session else { return }
         // TLS's own responses to received bytes.
         socket.sendPending()
-        var end: HTTPEnd?
+        var loss: HTTPLoss?
         var frames: [UInt8] = []
         swap(&frames, &Self.frames)
         do throws(UpstreamFailure) {
@@ -284,12 +287,12 @@ final class HTTPConnection {
             if case .wanted = sign { sign = .awaited(since: .bootTime) }
             if session.isStuffed { throw .network("the server takes nothing any more") }
         } catch {
-            end = .broken(error)
+            loss = .broken(error)
         }
         swap(&frames, &Self.frames)
         tellEnded()
-        if let end {
-            close(end)
+        if let loss {
+            close(loss)
         } else if session.isOver {
             close(.broken(.network("the connection was closed")))
         }
@@ -299,25 +302,25 @@ final class HTTPConnection {
 
     /// Reports the requests that have ended for any reason but the connection's end.
     private func tellEnded() {
-        if !ends.isEmpty {
-            tellEnds()
+        if !lost.isEmpty {
+            tellLost()
             tell?(self, .requestsEnded)
         }
-        if let session, session.hasEnded { tellEnded(of: session) }
+        if let session, !session.ended.isEmpty { tellEnded(of: session) }
         if isRetired, session != nil { closeIfIdle() }
     }
 
-    private func tellEnds() {
+    private func tellLost() {
         // One report may withdraw another request.
-        while !ends.isEmpty {
-            let (transfer, end) = ends.removeFirst()
+        while !lost.isEmpty {
+            let (transfer, loss) = lost.removeFirst()
             transfer.stream = nil
-            transfer.attemptEnded(end)
+            transfer.attemptEnded(.failure(loss))
         }
     }
 
     private func tellEnded(of session: any HTTPSession) {
-        session.takeEnded(into: &ended)
+        swap(&ended, &session.ended)
         if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
         // One report may have withdrawn another request.
         for (stream, code) in ended {
@@ -340,46 +343,46 @@ final class HTTPConnection {
     }
 
     private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
-        if let failure = stream.failure { return .failed(failure) }
+        if let failure = stream.failure { return .failure(.failed(failure)) }
         if code == .none, stream.isAnswered {
             hasServed = true
-            return .reply(stream.response, isHTTP2: session is HTTP2Session)
+            return .success((stream.response, session is HTTP2Session))
         }
-        if code == .downgraded { return .wantsHTTP1 }
+        if code == .downgraded { return .failure(.wantsHTTP1) }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
         if code == .refusedStream {
             isRetired = true
-            return .unprocessed(failure, tookOthers: hasServed || !sent.isEmpty)
+            return .failure(.unprocessed(failure, tookOthers: hasServed || !sent.isEmpty))
         }
-        return .broken(failure)
+        return .failure(.broken(failure))
     }
 
     /// Closes the connection, and reports the end to all its requests.
-    private func close(_ end: HTTPEnd, tellsLater: Bool = false) {
+    private func close(_ loss: HTTPLoss, tellsLater: Bool = false) {
         guard isOpen else { return }
-        ends += (sent + pending).map { ($0, self.end(of: $0, with: end)) }
+        lost += (sent + pending).map { ($0, self.loss(of: $0, with: loss)) }
         sent = []
         pending = []
         var saysGoodbye = false
         var resumable: TLSSession?
         if session.take() != nil {
             resumable = socket.tls?.resumable(verified: verified)
-            if case .evicted = end {} else { saysGoodbye = true }
+            if case .evicted = loss {} else { saysGoodbye = true }
         }
         socket.close(saysGoodbye: saysGoodbye)
         tell.take()?(self, .isClosed(resumable))
         if tellsLater {
-            loop.atTurnEnd { [self] in tellEnds() }
+            loop.atTurnEnd { [self] in tellLost() }
         } else {
-            tellEnds()
+            tellLost()
         }
     }
 
     /// How a request ends when the connection does.
-    private func end(of transfer: HTTPTransfer, with end: HTTPEnd) -> HTTPEnd {
-        guard case .broken(let failure) = end else { return end }
+    private func loss(of transfer: HTTPTransfer, with loss: HTTPLoss) -> HTTPLoss {
+        guard case .broken(let failure) = loss else { return loss }
         guard let stream = transfer.stream else { return .unmade(failure) }
-        return session?.isSent(stream) == false ? .unprocessed(failure, tookOthers: hasServed) : end
+        return session?.isSent(stream) == false ? .unprocessed(failure, tookOthers: hasServed) : loss
     }
 
     /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.

@@ -1,9 +1,12 @@
+import DNSResolver
 import DNSWire
 import Platform
 import Scheduling
 
-/// Connections to one address of a service: one that takes requests, or several when there are more requests than fit on
-/// one, and those that are being retired. Each speaks what the server has chosen in its handshake.
+/// Connections to one address of a service, and the requests that are on them or wait for one being made.
+///
+/// One connection takes requests, or several when there are more requests than fit on one; others are being retired, or are
+/// for one request each. Each speaks what the server has chosen in its handshake.
 @Loop
 final class HTTPConnections {
     private let origin: HTTPOrigin
@@ -13,17 +16,18 @@ final class HTTPConnections {
     private var renewal: HTTPConnection?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     var sessions: [Int: TLSSession] = [:]
-    private let isSeparate: Bool
     /// Whether the server last spoke HTTP/2.
     private var isMultiplexed: Bool
-    /// The most requests at once on a connection: the server's last limit, or ours.
-    private(set) var streamLimit = 1
+    /// The most requests at once on a shared connection: the server's last limit, or ours.
+    private var streamLimit = 1
+    /// The requests, in no order.
+    private var active: [(transfer: HTTPTransfer, carrier: HTTPConnection)] = []
+    /// How many each client network has: counted only while requests wait, so nothing of it is on the path of a miss.
+    private var shares: Shares?
 
-    /// - Parameter isSeparate: whether each is made for one request.
-    init(_ origin: HTTPOrigin, isSeparate: Bool = false, loop: EventLoop) {
+    init(_ origin: HTTPOrigin, loop: EventLoop) {
         self.origin = origin
         self.loop = loop
-        self.isSeparate = isSeparate
         isMultiplexed = origin.scheme == .https
         learn(streamLimit: .max)
     }
@@ -31,47 +35,47 @@ final class HTTPConnections {
     /// The number of open connections.
     var count: Int { connections.count }
 
-    /// The most connections, beside one that replaces the others.
-    private var mostConnections: Int {
-        isSeparate
-            ? HTTPLimits.separateConnections : isMultiplexed ? HTTPLimits.connections : HTTPLimits.unsharedRequests
+    /// The most shared connections, beside one that replaces the others.
+    private var mostShared: Int { isMultiplexed ? HTTPLimits.connections : HTTPLimits.unsharedRequests }
+
+    /// The most requests at once.
+    var capacity: Int { min(HTTPLimits.requests, streamLimit * mostShared) }
+
+    /// Whether a connection for one request may be opened.
+    var hasRoomForSeparate: Bool {
+        connections.count { $0.isSeparate && !$0.isIdle } < HTTPLimits.separateConnections
     }
 
-    /// The most requests at once on all connections.
-    var capacity: Int { min(HTTPLimits.requests, streamLimit * mostConnections) }
+    // MARK: Requests
 
-    /// Whether a connection is idle, or may be opened.
-    var hasRoom: Bool { connections.count { !$0.isIdle } < mostConnections }
+    /// How many there are.
+    var requests: Int { active.count }
+
+    var transfers: [HTTPTransfer] { active.map(\.transfer) }
+
+    /// Whether any was sent.
+    var hasSent: Bool { active.contains { $0.transfer.stream != nil } }
+
+    /// The connection of a request; nil for one that is not there.
+    func carrier(of transfer: HTTPTransfer) -> HTTPConnection? { transfer.index.map { active[$0].carrier } }
 
     /// Sends a request on a connection under its name, which is opened if there is none.
     ///
-    /// - Returns: the connection.
     /// - Throws: why the request cannot be sent, if that is known at once.
-    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) -> HTTPConnection {
+    func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
-        let isAlone = transfer.isRenewing || isSeparate || streamLimit == 1 && transfer.isRepeated
-        if !isAlone, let connection = usable(transfer.host) {
-            try connection.add(transfer)
-            return connection
-        }
-        if connections.count >= mostConnections, !transfer.isRenewing {
-            let others = connections.filter { $0 !== renewal }
-            (others.first { $0.isIdle || !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
-        }
-        // A server may accept a session only once (RFC 8446 appendix C.4).
-        let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
-        let connection = try HTTPConnection(
-            origin, host: transfer.host, resuming: session, offering: transfer.isForHTTP1 ? .http1 : .http2, loop: loop
-        ) { [self] in hear($1, of: $0) }
-        connections.append(connection)
-        if transfer.isRenewing, !isSeparate { renewal = connection }
-        try connection.add(transfer)
-        return connection
+        let isAlone = transfer.isRenewing || transfer.isSeparate || streamLimit == 1 && transfer.isRepeated
+        let known = isAlone ? nil : usable(transfer.host)
+        let carrier = if let known { known } else { try open(for: transfer) }
+        try carrier.add(transfer)
+        transfer.index = active.count
+        active.append((transfer, carrier))
+        shares?.add(transfer)
     }
 
     private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
-        for connection in connections where connection !== renewal {
+        for connection in connections where connection !== renewal && !connection.isSeparate {
             if connection.isUsable(at: now) {
                 if connection.host == host, connection.requests < streamLimit { return connection }
             } else {
@@ -80,6 +84,46 @@ final class HTTPConnections {
         }
         return nil
     }
+
+    private func open(for transfer: HTTPTransfer) throws(UpstreamFailure) -> HTTPConnection {
+        if !transfer.isRenewing {
+            let others = connections.filter { $0 !== renewal && $0.isSeparate == transfer.isSeparate }
+            if others.count >= (transfer.isSeparate ? HTTPLimits.separateConnections : mostShared) {
+                (others.first { $0.isIdle || !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
+            }
+        }
+        // A server may accept a session only once (RFC 8446 appendix C.4).
+        let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
+        let connection = try HTTPConnection(
+            origin, host: transfer.host, isSeparate: transfer.isSeparate, resuming: session,
+            offering: transfer.isForHTTP1 ? .http1 : .http2, loop: loop
+        ) { [self] in hear($1, of: $0) }
+        connections.append(connection)
+        if transfer.isRenewing, !transfer.isSeparate { renewal = connection }
+        return connection
+    }
+
+    /// Removes a request that has ended, if it is there.
+    ///
+    /// - Returns: its connection.
+    @discardableResult
+    func remove(_ transfer: HTTPTransfer) -> HTTPConnection? {
+        guard let index = transfer.index.take() else { return nil }
+        let carrier = active[index].carrier
+        let last = active.removeLast()
+        if last.transfer !== transfer {
+            active[index] = last
+            last.transfer.index = index
+        }
+        shares?.remove(transfer)
+        (transfer.stage, transfer.due) = (.queued, transfer.deadline)
+        return carrier
+    }
+
+    /// Withdraws a request from its connection, if it is on one.
+    func withdraw(_ transfer: HTTPTransfer) { remove(transfer)?.withdraw(transfer) }
+
+    // MARK: Ends of connections
 
     /// Closes all connections.
     func evictAll() { for connection in connections { connection.evict() } }
@@ -103,16 +147,17 @@ final class HTTPConnections {
         }
     }
 
-    // MARK: From connections
-
     func hear(_ event: HTTPConnection.Event, of connection: HTTPConnection) {
         switch event {
-        case .isReady(let isHTTP2): learn(isHTTP2: isHTTP2)
-        case .allows(let limit): learn(streamLimit: limit)
+        // Some requests are sent by HTTP/1.1 on connections of their own, whatever the server speaks.
+        case .isReady(let isHTTP2): if !connection.isSeparate { learn(isHTTP2: isHTTP2) }
+        case .allows(let limit): if !connection.isSeparate { learn(streamLimit: limit) }
         case .requestsEnded:
-            // No more idle ones stay open than a few.
-            guard connections.count > HTTPLimits.connections else { return }
-            if connections.count(where: { $0.isIdle }) > HTTPLimits.connections { connection.closeIfIdle() }
+            // What breaks a connection for one request is that request's; of others no more than a few stay open.
+            let isSpare =
+                connections.count > HTTPLimits.connections
+                && connections.count(where: { $0.isIdle }) > HTTPLimits.connections
+            if connection.isSeparate || isSpare { connection.closeIfIdle() }
         case .isClosed(let session):
             if let session { sessions[connection.host] = session }
             connections.removeAll { $0 === connection }
@@ -129,6 +174,57 @@ final class HTTPConnections {
 
     /// Learns how many requests the server allows at once by HTTP/2.
     private func learn(streamLimit limit: UInt32) {
-        streamLimit = isMultiplexed && !isSeparate ? max(1, min(HTTPLimits.streams, Int(limit))) : 1
+        streamLimit = isMultiplexed ? max(1, min(HTTPLimits.streams, Int(limit))) : 1
+    }
+
+    // MARK: Shares
+
+    /// How many requests a network has, as far as they are counted.
+    func held(by network: ClientNetwork) -> Int { shares?.holdings.held(by: network) ?? 0 }
+
+    /// The request that yields its place to one of `network`; nil when there is none. Counts them from now on.
+    func yielding(to network: ClientNetwork) -> HTTPTransfer? {
+        let shares = self.shares ?? Shares(transfers)
+        self.shares = shares
+        return shares.yielding(to: network)
+    }
+
+    /// The same of those that have a connection each.
+    func separateYielding(to network: ClientNetwork) -> HTTPTransfer? {
+        Shares(transfers.filter(\.isSeparate)).yielding(to: network)
+    }
+
+    /// Counts no more.
+    func forgetShares() { shares = nil }
+
+    @Loop
+    private struct Shares {
+        private(set) var holdings: FairShare
+        private var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
+        private var tickets: [ObjectIdentifier: FairShare.Ticket] = [:]
+
+        /// - Parameter active: of each network, the one that ends first is displaced first.
+        init(_ active: [HTTPTransfer]) {
+            holdings = FairShare(capacity: active.count)
+            for transfer in active.sorted(by: { $0.deadline < $1.deadline }) { add(transfer) }
+        }
+
+        /// Counts a request. One that renews the connection is not displaced.
+        mutating func add(_ transfer: HTTPTransfer) {
+            guard !transfer.isRenewing else { return }
+            let ticket = holdings.add(for: transfer.holder)
+            tickets[ObjectIdentifier(transfer)] = ticket
+            transfers[ticket] = transfer
+        }
+
+        mutating func remove(_ transfer: HTTPTransfer) {
+            guard let ticket = tickets.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
+            holdings.remove(ticket)
+            transfers[ticket] = nil
+        }
+
+        func yielding(to network: ClientNetwork) -> HTTPTransfer? {
+            holdings.yielding(to: network).flatMap { transfers[$0] }
+        }
     }
 }

@@ -49,8 +49,9 @@ final class HTTPTransfer: Cancellable {
     private var hasBroken = false
     /// Whether the server has wanted it over HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 section 7), which says nothing of others.
     private(set) var isForHTTP1 = false
-    /// Called with the end of each attempt. Retains all transfers, and the connections with them, until its own end.
-    private var ended: (@Loop (HTTPTransfer, HTTPEnd) -> Void)?
+    /// Called with the end of each attempt, and with nil when its caller does not want it any more. Retains all transfers, and
+    /// the connections with them, until its own end.
+    private var ended: (@Loop (HTTPTransfer, HTTPEnd?) -> Void)?
     private var done: (@Loop (Result<HTTPResponse, UpstreamFailure>) -> Void)?
 
     enum Stage {
@@ -62,7 +63,7 @@ final class HTTPTransfer: Cancellable {
 
     init(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork, permit: (@Loop () -> Bool)?,
-        delayed: (@Loop () -> Void)?, isRenewing: Bool, ended: @escaping @Loop (HTTPTransfer, HTTPEnd) -> Void,
+        delayed: (@Loop () -> Void)?, isRenewing: Bool, ended: @escaping @Loop (HTTPTransfer, HTTPEnd?) -> Void,
         done: @escaping @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
     ) {
         self.request = request
@@ -87,8 +88,8 @@ final class HTTPTransfer: Cancellable {
     /// Prepares for being sent again after an attempt without a reply.
     ///
     /// - Returns: why it is not sent again; nil: it is.
-    func failure(after end: HTTPEnd) -> UpstreamFailure? {
-        switch end {
+    func failure(after loss: HTTPLoss) -> UpstreamFailure? {
+        switch loss {
         case .evicted where !isRepeated: isRepeated = true
         case .broken where !hasBroken && !isRenewing: hasBroken = true
         case .unprocessed(_, let tookOthers)
@@ -102,7 +103,6 @@ final class HTTPTransfer: Cancellable {
         case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
             .refusedName(let failure, _), .failed(let failure):
             return failure
-        case .reply, .cancelled: return .cancelled
         }
         return nil
     }
@@ -115,13 +115,15 @@ final class HTTPTransfer: Cancellable {
 
     func cancel() {
         done = nil
-        ended.take()?(self, .cancelled)
+        ended.take()?(self, nil)
     }
 }
 
-/// The end of an attempt to send a request, as its connection reports it, or its caller.
-enum HTTPEnd: Error {
-    case reply(HTTPResponse, isHTTP2: Bool)
+/// The end of an attempt to send a request, as its connection reports it.
+typealias HTTPEnd = Result<(response: HTTPResponse, isHTTP2: Bool), HTTPLoss>
+
+/// Why an attempt to send a request has ended without a reply.
+enum HTTPLoss: Error {
     /// The connection's certificate is not valid for the name; nothing was sent.
     /// - Parameter isTimeAlone: whether it is all right but for its time, and the server has its key.
     case refusedName(UpstreamFailure, isTimeAlone: Bool = false)
@@ -140,6 +142,4 @@ enum HTTPEnd: Error {
     /// The connection takes no more requests than it has: this one was not sent.
     case crowded
     case failed(UpstreamFailure)
-    /// Its caller does not want it any more.
-    case cancelled
 }

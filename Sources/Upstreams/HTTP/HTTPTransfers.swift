@@ -19,11 +19,8 @@ package final class HTTPTransfers {
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
-    private let shared: HTTPConnections
-    /// Those for one request each.
-    private let separate: HTTPConnections
+    private let connections: HTTPConnections
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
-    private var active = ActiveTransfers()
     /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
     /// Scheduled for `alarm`, which is not later than what is due for any transfer.
@@ -36,7 +33,7 @@ package final class HTTPTransfers {
     /// Called when the service has shown a certificate that is wrong in its time alone.
     package var onWrongTime: (@Loop () -> Void)?
     /// The most active transfers, by the service's pace.
-    private var capacity: Int { min(shared.capacity, pace.limit ?? .max) }
+    private var capacity: Int { min(connections.capacity, pace.limit ?? .max) }
     /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
     /// The number of replies received.
@@ -49,8 +46,7 @@ package final class HTTPTransfers {
         self.origin = origin
         self.loop = loop
         self.clock = clock ?? loop
-        shared = HTTPConnections(origin, loop: loop)
-        separate = HTTPConnections(origin, isSeparate: true, loop: loop)
+        connections = HTTPConnections(origin, loop: loop)
     }
 
     // A request retains all: there is none any more.
@@ -62,10 +58,10 @@ package final class HTTPTransfers {
     package typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
-    package var load: (active: Int, waiting: Int) { (active.count, waiting.count) }
+    package var load: (active: Int, waiting: Int) { (connections.requests, waiting.count) }
 
     /// The number of open connections, idle ones included. For tests.
-    package var openConnections: Int { shared.count + separate.count }
+    package var openConnections: Int { connections.count }
 
     /// Called with the reply, whatever its status, or with the reason why there is none.
     package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
@@ -139,8 +135,8 @@ package final class HTTPTransfers {
     ///
     /// The displaced one waits in the queue again.
     private func displaceActive(for holder: ClientNetwork) {
-        guard let displaced = active.yielding(to: holder) else { return }
-        release(displaced)
+        guard let displaced = connections.yielding(to: holder) else { return }
+        connections.withdraw(displaced)
         enqueue(displaced)
         if hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
     }
@@ -149,36 +145,30 @@ package final class HTTPTransfers {
     ///
     /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
     package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
-        shared.closeIdle(for: HTTPLimits.spareRenewal)
+        connections.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
             HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
 
     /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
     /// more on a new connection, before their deadline.
-    package func renewConnections() {
-        for connections in [shared, separate] { connections.evictAll() }
-    }
+    package func renewConnections() { connections.evictAll() }
 
     /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
     /// once. The next request is sent on a new connection.
     ///
     /// Called when the address is in backoff: the fault may be one of its connections alone.
-    package func retireConnections() {
-        for connections in [shared, separate] { connections.retireAll() }
-    }
+    package func retireConnections() { connections.retireAll() }
 
     // MARK: The queue
 
     /// Whether another transfer may become active.
-    private var hasRoom: Bool { active.count < capacity }
+    private var hasRoom: Bool { connections.requests < capacity }
 
     /// Dispatches queued transfers while there is capacity.
     private func fill() {
-        // Each carries one request: what breaks it is that request's.
-        separate.closeIdle(for: .zero)
-        while hasRoom, let next = takeNext({ active.held(by: $0) }) { dispatch(next) }
-        if waiting.count == 0 { active.forgetShares() }
+        while hasRoom, let next = takeNext({ connections.held(by: $0) }) { dispatch(next) }
+        if waiting.count == 0 { connections.forgetShares() }
     }
 
     /// Removes the next queued transfer for which there is a connection: of the client network that holds least.
@@ -189,13 +179,15 @@ package final class HTTPTransfers {
         return transfer
     }
 
-    private func hasConnection(for transfer: HTTPTransfer) -> Bool { !transfer.isSeparate || separate.hasRoom }
+    private func hasConnection(for transfer: HTTPTransfer) -> Bool {
+        !transfer.isSeparate || connections.hasRoomForSeparate
+    }
 
     private func dispatch(_ transfer: HTTPTransfer) {
         transfer.host =
             transfer.refusedHosts.contains(preferredHost) ? untriedHost(of: transfer) ?? 0 : preferredHost
         do throws(UpstreamFailure) {
-            active.add(transfer, on: try (transfer.isSeparate ? separate : shared).add(transfer))
+            try connections.add(transfer)
         } catch {
             return fail(transfer, error)
         }
@@ -215,11 +207,10 @@ package final class HTTPTransfers {
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
         if !hasConnection(for: transfer),
-            let displaced = active.separateYielding(to: transfer.holder)
+            let displaced = connections.separateYielding(to: transfer.holder)
         {
-            release(displaced)
+            connections.withdraw(displaced)
             enqueue(displaced)
-            separate.closeIdle(for: .zero)
         }
         if transfer.isRenewing || hasRoom && hasConnection(for: transfer) {
             dispatch(transfer)
@@ -230,18 +221,13 @@ package final class HTTPTransfers {
         }
     }
 
-    /// Withdraws a transfer from its connection.
-    private func release(_ transfer: HTTPTransfer) {
-        active.remove(transfer)?.withdraw(transfer)
-    }
-
     /// Ends the renewal, if `transfer` is it.
     ///
     /// - Parameter isGood: whether its connection replaces all older ones; else it is closed.
     private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
         guard renewal === transfer else { return }
         renewal = nil
-        shared.endRenewal(isGood: isGood)
+        connections.endRenewal(isGood: isGood)
     }
 
     // MARK: Ends from our side
@@ -249,7 +235,7 @@ package final class HTTPTransfers {
     private func withdraw(_ transfer: HTTPTransfer) {
         transfer.wait.take()?.cancel()
         if let place = transfer.place.take() { waiting.remove(place) }
-        release(transfer)
+        connections.withdraw(transfer)
         endRenewal(transfer)
     }
 
@@ -271,11 +257,11 @@ package final class HTTPTransfers {
         func sort(_ transfer: HTTPTransfer) {
             if transfer.due <= now { due.append(transfer) } else { next = min(next ?? transfer.due, transfer.due) }
         }
-        for transfer in active.all { sort(transfer) }
+        for transfer in connections.transfers { sort(transfer) }
         for transfer in waiting.all { sort(transfer) }
         if let next { watchClock(until: max(next, now + Self.clockInterval)) }
         for transfer in due where !transfer.isEnded && transfer.due <= now {
-            active.carrier(of: transfer)?.readUnread()
+            connections.carrier(of: transfer)?.readUnread()
             if !transfer.isEnded, transfer.due <= now { look(at: transfer, now) }
         }
         fill()
@@ -284,7 +270,7 @@ package final class HTTPTransfers {
     /// Tests a transfer's connection: a slow service answers the test, so its request stays; a dead one does not, and what waits there
     /// is sent again.
     private func look(at transfer: HTTPTransfer, _ now: Instant) {
-        let carrier = active.carrier(of: transfer)
+        let carrier = connections.carrier(of: transfer)
         switch transfer.stage {
         case _ where transfer.deadline <= now:
             // What follows on the connection needs to know whether it is dead, however short this one's time was.
@@ -308,9 +294,9 @@ package final class HTTPTransfers {
         let failure: UpstreamFailure =
             if transfer.index == nil {
                 .overloaded(
-                    active.count == 0
+                    connections.requests == 0
                         ? "not sent in time: there was no connection to \(origin.addressText)"
-                        : "not sent in time: \(active.count) requests were under way to \(origin.addressText)")
+                        : "not sent in time: \(connections.requests) requests were under way to \(origin.addressText)")
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }
@@ -320,34 +306,34 @@ package final class HTTPTransfers {
 
     // MARK: Ends from the connection's side
 
-    /// Called when an attempt has ended.
-    private func attemptEnded(_ end: HTTPEnd, of transfer: HTTPTransfer) {
-        if case .cancelled = end {
+    /// Called when an attempt has ended, and with nil when a transfer is not wanted any more.
+    private func attemptEnded(_ end: HTTPEnd?, of transfer: HTTPTransfer) {
+        guard let end else {
             withdraw(transfer)
             return fill()
         }
-        active.remove(transfer)
+        connections.remove(transfer)
         switch end {
-        case .reply(let response, let isHTTP2):
+        case .success((let response, let isHTTP2)):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
-        case .refusedName(let failure, let isTimeAlone):
+        case .failure(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
             transfer.refusedHosts.insert(transfer.host)
             let next = untriedHost(of: transfer)
             if preferredHost == transfer.host { preferredHost = next ?? 0 }
             goOn(with: transfer, unless: next == nil ? failure : nil)
-        case .unmade where active.hasSent && transfer.refusals < HTTPLimits.refusals:
+        case .failure(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
-        default: goOn(with: transfer, unless: transfer.failure(after: end))
+        case .failure(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
         }
-        if waiting.count > 0 || separate.count > 0 { fill() }
+        if waiting.count > 0 { fill() }
     }
 
     /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
@@ -363,8 +349,8 @@ package final class HTTPTransfers {
         defer { if wasUnlimited { onPace?(pace.limit) } }
         guard
             let wait = pace.refused(
-                response, waits: transfer.waits, sent: transfer.round, underWay: active.count,
-                capacity: shared.capacity, until: transfer.deadline, at: clock.now)
+                response, waits: transfer.waits, sent: transfer.round, underWay: connections.requests,
+                capacity: connections.capacity, until: transfer.deadline, at: clock.now)
         else { return false }
         transfer.waits += 1
         transfer.isPermitted = true

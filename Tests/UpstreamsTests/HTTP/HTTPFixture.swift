@@ -174,8 +174,7 @@ extension HTTPTransfers {
 extension HTTPSession {
     /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
-        var ended: [Ended] = []
-        takeEnded(into: &ended)
+        defer { ended = [] }
         return ended
     }
 }
