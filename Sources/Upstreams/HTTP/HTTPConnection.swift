@@ -11,6 +11,8 @@ final class HTTPConnection {
     /// Memory for frames on their way into TLS, shared by all connections.
     private static var frames: [UInt8] = []
     private static let longestSilence = HTTPLimits.silence * 2
+    /// The time that a turn mostly takes at most.
+    private static let turnTime: Duration = .milliseconds(20)
 
     /// What is reported of it.
     enum Event {
@@ -57,6 +59,10 @@ final class HTTPConnection {
     }
 
     private var sign = Sign.given
+    /// When anything was last received, or the first request was added.
+    private var heard: Instant
+    /// Set while there are requests.
+    private var watchdog: LoopTimer?
     /// How long it took to make the connection: some round trips.
     private var makingTime = Duration.zero
     /// Whether a request has been answered on this connection.
@@ -82,7 +88,7 @@ final class HTTPConnection {
         self.loop = loop
         verified = session?.verified ?? loop.now
         opened = loop.now
-        lastUse = loop.now
+        (lastUse, heard) = (loop.now, loop.now)
         socket = try ServiceSocket(to: origin, host: host, resuming: session, at: loop.now, offering: protocols)
         try socket.watch(on: loop) { [self] ready in serve(ready) }
     }
@@ -117,11 +123,13 @@ final class HTTPConnection {
     ///
     /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
+        if isIdle { heard = loop.now }
         if let session {
             try send(transfer, on: session)
         } else {
             pending.append(transfer)
         }
+        if watchdog == nil { watchSilence(for: HTTPLimits.test) }
     }
 
     private func send(_ transfer: HTTPTransfer, on session: any HTTPSession) throws(UpstreamFailure) {
@@ -166,6 +174,28 @@ final class HTTPConnection {
     /// Reads bytes that were not read yet because the loop was busy: they may contain a reply.
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
+    private func watchSilence(for time: Duration) {
+        watchdog = loop.schedule(after: time) { [self] in lookForLife() }
+    }
+
+    /// Tests a connection that is silent while requests wait: a slow service answers the test, so they stay; a dead one does
+    /// not, and they are sent again.
+    private func lookForLife() {
+        watchdog = nil
+        readUnread()
+        guard isOpen, !isIdle else { return }
+        let silence = loop.now - heard
+        // HTTP/1.1 has no PING: the kernel knows whether the request has arrived.
+        let isLost =
+            session?.pings == false && silence >= HTTPLimits.test + HTTPLimits.silence && socket.isUnacknowledged
+        if isLost || isDead(at: loop.now) { return evict() }
+        guard case .given = sign else { return watchSilence(for: HTTPLimits.test) }
+        guard silence >= HTTPLimits.test else { return watchSilence(for: HTTPLimits.test - silence) }
+        test()
+        // The PING is sent later in the turn.
+        watchSilence(for: HTTPLimits.silence + Self.turnTime)
+    }
+
     /// Sends a PING, unless one is unanswered, or the handshake has to show it.
     func test() {
         guard case .given = sign else { return }
@@ -174,12 +204,6 @@ final class HTTPConnection {
         sign = .wanted
         session.ping()
         flushLater()
-    }
-
-    /// HTTP/1.1 has no PING: the kernel knows whether the request has arrived.
-    func evictIfDead() {
-        guard isOpen else { return }
-        if session?.pings ?? true ? isDead(at: loop.now) : socket.isUnacknowledged { evict() }
     }
 
     /// Whether nothing has come for so long after that, on a long way for as long as it took to make the connection. One that
@@ -196,7 +220,7 @@ final class HTTPConnection {
     // MARK: The socket
 
     private func serve(_ ready: Interest) {
-        if ready.contains(.readable) { lastUse = loop.now }
+        if ready.contains(.readable) { (lastUse, heard) = (loop.now, loop.now) }
         if ready.contains(.readable) || session == nil { sign = .given }
         var loss: HTTPLoss?
         do throws(UpstreamFailure) {
@@ -370,6 +394,7 @@ final class HTTPConnection {
             if case .evicted = loss {} else { saysGoodbye = true }
         }
         socket.close(saysGoodbye: saysGoodbye)
+        watchdog.take()?.cancel()
         tell.take()?(self, .isClosed(resumable))
         if tellsLater {
             loop.atTurnEnd { [self] in tellLost() }

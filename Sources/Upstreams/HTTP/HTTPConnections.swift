@@ -89,7 +89,8 @@ final class HTTPConnections {
         if !transfer.isRenewing {
             let others = connections.filter { $0 !== renewal && $0.isSeparate == transfer.isSeparate }
             if others.count >= (transfer.isSeparate ? HTTPLimits.separateConnections : mostShared) {
-                (others.first { $0.isIdle || !$0.isUsable(at: loop.now) } ?? others.first)?.evict()
+                let unusable = others.first { $0.isIdle } ?? others.first { !$0.isUsable(at: loop.now) }
+                (unusable ?? others.first)?.evict()
             }
         }
         // A server may accept a session only once (RFC 8446 appendix C.4).
@@ -116,7 +117,6 @@ final class HTTPConnections {
             last.transfer.index = index
         }
         shares?.remove(transfer)
-        (transfer.stage, transfer.due) = (.queued, transfer.deadline)
         return carrier
     }
 
@@ -160,7 +160,7 @@ final class HTTPConnections {
             if connection.isSeparate || isSpare { connection.closeIfIdle() }
         case .isClosed(let session):
             if let session { sessions[connection.host] = session }
-            connections.removeAll { $0 === connection }
+            connections = connections.filter { $0 !== connection }
             if renewal === connection { renewal = nil }
         }
     }
@@ -198,7 +198,7 @@ final class HTTPConnections {
     func forgetShares() { shares = nil }
 
     @Loop
-    private struct Shares {
+    private final class Shares {
         private(set) var holdings: FairShare
         private var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
         private var tickets: [ObjectIdentifier: FairShare.Ticket] = [:]
@@ -210,14 +210,14 @@ final class HTTPConnections {
         }
 
         /// Counts a request. One that renews the connection is not displaced.
-        mutating func add(_ transfer: HTTPTransfer) {
+        func add(_ transfer: HTTPTransfer) {
             guard !transfer.isRenewing else { return }
             let ticket = holdings.add(for: transfer.holder)
             tickets[ObjectIdentifier(transfer)] = ticket
             transfers[ticket] = transfer
         }
 
-        mutating func remove(_ transfer: HTTPTransfer) {
+        func remove(_ transfer: HTTPTransfer) {
             guard let ticket = tickets.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
             holdings.remove(ticket)
             transfers[ticket] = nil

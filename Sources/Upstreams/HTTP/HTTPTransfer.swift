@@ -17,10 +17,6 @@ final class HTTPTransfer: Cancellable {
     let isRenewing: Bool
     /// When the caller stops waiting: it ends then in any case.
     let deadline: Instant
-    /// When something is due for it next: a test of its connection, or its end.
-    var due: Instant
-    /// What is due before its end.
-    var stage = Stage.queued
     /// Its place in the queue while it waits.
     var place: FairShare.Ticket?
     /// Its index among the active transfers; nil while it waits.
@@ -54,13 +50,6 @@ final class HTTPTransfer: Cancellable {
     private var ended: (@Loop (HTTPTransfer, HTTPEnd?) -> Void)?
     private var done: (@Loop (Result<HTTPResponse, UpstreamFailure>) -> Void)?
 
-    enum Stage {
-        /// Its end alone: it is not sent.
-        case queued
-        /// The connection's first test, or the end of one and the next.
-        case sent, tested
-    }
-
     init(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork, permit: (@Loop () -> Bool)?,
         delayed: (@Loop () -> Void)?, isRenewing: Bool, ended: @escaping @Loop (HTTPTransfer, HTTPEnd?) -> Void,
@@ -68,7 +57,6 @@ final class HTTPTransfer: Cancellable {
     ) {
         self.request = request
         self.deadline = deadline
-        due = deadline
         self.holder = holder
         self.permit = permit
         self.delayed = delayed

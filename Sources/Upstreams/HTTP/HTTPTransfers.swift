@@ -11,10 +11,8 @@ package import Scheduling
 /// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
 package final class HTTPTransfers {
-    /// The least time between two scans of all transfers for due ones.
+    /// The least time between two scans of all transfers for those whose time is up.
     private static let clockInterval: Duration = .milliseconds(1)
-    /// The time that a turn mostly takes at most.
-    private static let turnTime: Duration = .milliseconds(20)
 
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
@@ -23,7 +21,7 @@ package final class HTTPTransfers {
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// The active request with a new connection opened for it.
     private var renewal: HTTPTransfer?
-    /// Scheduled for `alarm`, which is not later than what is due for any transfer.
+    /// Scheduled for `alarm`, which is not later than any transfer's deadline.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
     /// What the service has shown of how many requests at once it takes.
@@ -86,9 +84,12 @@ package final class HTTPTransfers {
         let transfer = HTTPTransfer(
             request, deadline: deadline, holder: holder, permit: permit, delayed: delayed, isRenewing: renewing,
             ended: { [self] in attemptEnded($1, of: $0) }, done: done)
-        if deadline <= loop.now {
+        guard deadline > loop.now else {
             fail(transfer, .timeout)
-        } else if renewing {
+            return transfer
+        }
+        watchClock(until: deadline)
+        if renewing {
             if renewal == nil {
                 renewal = transfer
                 dispatch(transfer)
@@ -101,17 +102,9 @@ package final class HTTPTransfers {
             dispatch(transfer)
         } else {
             enqueue(transfer)
-            watchClock(until: deadline)
             if hasRoom { fill() } else { displaceActive(for: holder) }
         }
         return transfer
-    }
-
-    /// Sends its only request, and waits for its end.
-    func only(_ request: HTTPRequest, timeout: Duration) async -> Result<HTTPResponse, UpstreamFailure> {
-        await withCheckedContinuation { continuation in
-            _ = begin(request, deadline: loop.now + timeout) { continuation.resume(returning: $0) }
-        }
     }
 
     private func enqueue(_ transfer: HTTPTransfer) {
@@ -193,8 +186,6 @@ package final class HTTPTransfers {
         }
         transfer.round = pace.round
         transfer.repliesBefore = replies
-        (transfer.stage, transfer.due) = (.sent, min(transfer.deadline, loop.now + HTTPLimits.test))
-        watchClock(until: transfer.due)
     }
 
     /// Fails a transfer at the end of the turn: its caller is not ready for the result before.
@@ -251,42 +242,15 @@ package final class HTTPTransfers {
     }
 
     private func lookAtDue() {
-        let now = loop.now
-        var due: [HTTPTransfer] = []
-        var next: Instant?
-        func sort(_ transfer: HTTPTransfer) {
-            if transfer.due <= now { due.append(transfer) } else { next = min(next ?? transfer.due, transfer.due) }
+        let (now, all) = (loop.now, connections.transfers + waiting.all)
+        if let next = all.lazy.map(\.deadline).filter({ $0 > now }).min() {
+            watchClock(until: max(next, now + Self.clockInterval))
         }
-        for transfer in connections.transfers { sort(transfer) }
-        for transfer in waiting.all { sort(transfer) }
-        if let next { watchClock(until: max(next, now + Self.clockInterval)) }
-        for transfer in due where !transfer.isEnded && transfer.due <= now {
+        for transfer in all where transfer.deadline <= now {
             connections.carrier(of: transfer)?.readUnread()
-            if !transfer.isEnded, transfer.due <= now { look(at: transfer, now) }
+            if !transfer.isEnded { timeOut(transfer) }
         }
         fill()
-    }
-
-    /// Tests a transfer's connection: a slow service answers the test, so its request stays; a dead one does not, and what waits there
-    /// is sent again.
-    private func look(at transfer: HTTPTransfer, _ now: Instant) {
-        let carrier = connections.carrier(of: transfer)
-        switch transfer.stage {
-        case _ where transfer.deadline <= now:
-            // What follows on the connection needs to know whether it is dead, however short this one's time was.
-            if case .sent = transfer.stage { carrier?.test() }
-            return timeOut(transfer)
-        case .queued: return
-        case .sent:
-            // The PING is sent later in the turn.
-            let end = now + HTTPLimits.silence + Self.turnTime
-            (transfer.stage, transfer.due) = (.tested, min(transfer.deadline, end))
-        case .tested:
-            transfer.due = min(transfer.deadline, now + HTTPLimits.test)
-            carrier?.evictIfDead()
-        }
-        carrier?.test()
-        watchClock(until: transfer.due)
     }
 
     /// Ends a transfer whose time is up. With HTTP/2 its stream is reset; with HTTP/1.1 its connection is closed.
@@ -300,6 +264,8 @@ package final class HTTPTransfers {
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }
+        // What follows on the connection needs to know whether it is dead, however short this one's time was.
+        connections.carrier(of: transfer)?.test()
         withdraw(transfer)
         transfer.finish(.failure(failure))
     }
@@ -363,7 +329,7 @@ package final class HTTPTransfers {
         transfer.wait = clock.schedule(at: clock.now + wait) { [weak self] in
             transfer.wait = nil
             guard let self, !transfer.isEnded else { return }
-            watchClock(until: transfer.due)
+            watchClock(until: transfer.deadline)
             repeatLater(transfer)
         }
         transfer.delayed?()

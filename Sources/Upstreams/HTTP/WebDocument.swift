@@ -71,13 +71,26 @@ package final class WebDocument {
         return .failure(failure)
     }
 
-    /// On a connection of its own.
     private func get(_ tag: String?, at address: IPAddress) async -> Result<HTTPResponse, UpstreamFailure> {
         var origin = origin
         origin.address = address
-        origin = origin.reached(by: paths)
-        if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
         let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
-        return await HTTPTransfers(origin, loop: loop).only(request, timeout: Self.timeout)
+        return await origin.reply(to: request, by: paths, timeout: Self.timeout, on: loop)
+    }
+}
+
+extension HTTPOrigin {
+    /// The reply to one request, on a connection of its own.
+    @Loop
+    func reply(
+        to request: HTTPRequest, by paths: NetworkPaths, timeout: Duration, on loop: EventLoop
+    ) async -> Result<HTTPResponse, UpstreamFailure> {
+        let reached = reached(by: paths)
+        if let reason = paths.unreachableReason(for: reached.nextHop) { return .failure(.network(reason)) }
+        return await withCheckedContinuation { continuation in
+            _ = HTTPTransfers(reached, loop: loop).begin(request, deadline: loop.now + timeout) {
+                continuation.resume(returning: $0)
+            }
+        }
     }
 }

@@ -72,10 +72,8 @@ package final class HTTPDNSProvider: Provider {
                 schedule, port: settings.port ?? settings.scheme.defaultPort, account: account, paths: paths,
                 clock: loop
             ) { request, address in
-                let origin = settings.origin(at: address).reached(by: paths)
-                if let reason = paths.unreachableReason(for: origin.nextHop) { return .failure(.network(reason)) }
-                // On a connection of its own.
-                return await HTTPTransfers(origin, loop: loop).only(request, timeout: ScheduledAddresses.timeout)
+                await settings.origin(at: address).reply(
+                    to: request, by: paths, timeout: ScheduledAddresses.timeout, on: loop)
             }
         }
         update(settings.knownAddresses)

@@ -63,15 +63,11 @@ package final class ProviderAccount {
         (fleetStore, fleet) = (store, nil)
         for period in CallQuota.Period.allCases { calls.allow(nil, in: period) }
         guard let store, CallQuota.Period.allCases.contains(where: { calls.limit($0) > 0 }) else { return }
-        countCalls(by: store.meansOfCounting, as: name)
+        fleet = FleetCalls(
+            of: provider, as: name, in: store, count: { [weak self] in self?.count($0) ?? CallCount(period: .min) },
+            limit: { calls.limit($0) }, allow: { [weak self] in self?.calls.allow($0, in: $1) }, report: report)
         if let record { fleet?.restore(record) }
         fleet?.onChange = { [weak self] in self?.onFleetChange?() }
-    }
-
-    func countCalls(by means: FleetCalls.Means, as name: String) {
-        fleet = FleetCalls(
-            of: provider, as: name, by: means, count: { [weak self] in self?.count($0) ?? CallCount(period: .min) },
-            limit: { calls.limit($0) }, allow: { [weak self] in self?.calls.allow($0, in: $1) }, report: report)
     }
 
     /// Called when what is to be stored of the shared count has changed.

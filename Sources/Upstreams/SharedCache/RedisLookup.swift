@@ -116,7 +116,7 @@ final class RedisLookup: SharedLookup {
     private func wait() {
         guard done != nil else { return }
         store.counters.waits += 1
-        timer = store.loop.schedule(after: Self.patience) { [self] in finish() }
+        timer = store.clock.schedule(after: Self.patience) { [self] in finish() }
         waiter = store.leases.wait(on: channel) { [self] in
             guard done != nil else { return }
             if $0 { isPublished = true }
@@ -158,7 +158,7 @@ final class RedisLookup: SharedLookup {
         unwritten.removeAll { $0.type == type }
         unwritten.append(
             SealedAnswer(
-                type, answer: normalized, received: store.timeOfDay(), lifetime: lifetime, provider: provider,
+                type: type, answer: normalized, received: store.timeOfDay(), lifetime: lifetime, provider: provider,
                 server: server))
         if unwritten.count == question.types.count { write() }
     }

@@ -22,17 +22,6 @@ struct SealedAnswer: Equatable {
     /// The address and port of the server that answered.
     let server: String
 
-    init(
-        _ type: RecordType, answer: Answer, received: Int64, lifetime: UInt32, provider: UInt8, server: String
-    ) {
-        self.type = type
-        self.answer = answer
-        self.received = received
-        self.lifetime = lifetime
-        self.provider = provider
-        self.server = server
-    }
-
     /// The answer with its remaining TTLs; nil once it is of no use. Never fresher than when it was received.
     ///
     /// - Parameter now: seconds since 1970 by our clock, which may differ from that of the server that received it.
@@ -75,7 +64,7 @@ extension SealedAnswer {
         let code = ResponseCode(rawValue: UInt16(contents[13]))
         guard code == .noError || code == .nameError else { return nil }
         self.init(
-            question.type,
+            type: question.type,
             answer: Answer(
                 responseCode: code, answers: message.answers, authorities: message.authorities,
                 additionals: message.additionals),

@@ -31,7 +31,7 @@ extension SharedStore {
     /// - Parameter deadline: of the whole.
     package func examine(until deadline: Instant) async -> SharedExamination {
         // What waits then has no reply.
-        let end = loop.schedule(at: deadline) { [self] in close() }
+        let end = clock.schedule(at: deadline) { [self] in close() }
         let outcome = await outcome(until: deadline)
         end.cancel()
         close()
@@ -49,11 +49,11 @@ extension SharedStore {
         let name = Array("\(settings.prefix)doctor:\(UInt64.random(in: 0...(.max)))".utf8)
         var latency = Duration.zero
         for (text, command) in commands(name) {
-            let began = loop.now
+            let began = clock.now
             switch await reply({ redis.send(command, $0) }) {
             case nil: return unreachable
             case .error(let reason)?: return .refuses(command: text, reason: reason)
-            case .some: latency = loop.now - began
+            case .some: latency = clock.now - began
             }
         }
         return .works(latency: latency)

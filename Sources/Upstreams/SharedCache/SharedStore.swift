@@ -69,7 +69,7 @@ package final class SharedStore {
 
     package nonisolated let settings: SharedStoreSettings
     let keys: SharedKeys
-    let loop: EventLoop
+    let clock: any LoopClock
     let redis: RedisLink
     let leases: LeaseWatch
     package internal(set) var counters = Counters()
@@ -84,27 +84,37 @@ package final class SharedStore {
     /// - Parameters:
     ///   - bootstrap: looks up the host of Redis.
     ///   - hasTime: whether this machine's clock can be right.
-    package init?(
+    package convenience init?(
         _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths,
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (SharedStoreEvent) -> Void
+    ) {
+        self.init(
+            settings, clock: loop, bootstrap: bootstrap, paths: paths,
+            makeChannel: { address, events throws(UpstreamFailure) in
+                try RedisConnection(settings.redis, at: address, on: loop, paths: paths, events: events)
+            }, hasTime: hasTime, timeOfDay: timeOfDay, report: report)
+    }
+
+    /// - Parameter makeChannel: as of `RedisLink`.
+    init?(
+        _ settings: SharedStoreSettings, clock: any LoopClock, bootstrap: HostSources, paths: NetworkPaths,
+        makeChannel: @escaping RedisLink.Connect, hasTime: @escaping @Loop () -> Bool,
+        timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (SharedStoreEvent) -> Void
     ) {
         guard let secret = SharedStoreSettings.keyBytes(settings.key.value),
             let keys = SharedKeys(secret: secret, prefix: Array(settings.prefix.utf8))
         else { return nil }
         self.settings = settings
         self.keys = keys
-        self.loop = loop
+        self.clock = clock
         self.hasTime = hasTime
         self.timeOfDay = timeOfDay
         self.report = report
-        let clock = loop
         func link(_ report: @escaping @Loop (String?) -> Void) -> RedisLink {
             RedisLink(
                 settings.redis.place, timeout: settings.redis.timeout, clock: clock, bootstrap: bootstrap, paths: paths,
-                makeChannel: { address, events throws(UpstreamFailure) in
-                    try RedisConnection(settings.redis, at: address, on: clock, paths: paths, events: events)
-                }, report: report)
+                makeChannel: makeChannel, report: report)
         }
         let place = settings.redis.placeText
         redis = link { failure in
@@ -151,7 +161,7 @@ package final class SharedStore {
     /// A command that writes was refused.
     func refused(_ reason: String) {
         counters.refused += 1
-        counters.lastRefused = loop.now
+        counters.lastRefused = clock.now
         report(.refused(place: name, reason: reason))
         // Mostly after a failover: the name may lead to the new master already.
         if reason.hasPrefix("READONLY") { redis.doubtAddress() }
@@ -160,15 +170,8 @@ package final class SharedStore {
     /// A value is no answer.
     func foundDamage() {
         counters.damaged += 1
-        counters.lastDamaged = loop.now
+        counters.lastDamaged = clock.now
         report(.damaged(place: name))
-    }
-
-    /// What the calls to providers are counted by, for all servers together.
-    var meansOfCounting: FleetCalls.Means {
-        FleetCalls.Means(
-            redis: redis, keys: keys, clock: loop, hasTime: hasTime,
-            foundDamage: { [self] in foundDamage() })
     }
 
     /// Removes the answers to a question.

@@ -28,21 +28,10 @@ package final class FleetCalls {
     /// The first and the longest backoff after Redis refused a claim.
     private nonisolated static let pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(60))
 
-    /// What it does with Redis.
-    struct Means {
-        let redis: RedisLink
-        let keys: SharedKeys
-        let clock: any LoopClock
-        /// Whether this machine's clock can be right: else the day is unknown.
-        let hasTime: @Loop () -> Bool
-        /// Called with each value that is no count.
-        let foundDamage: @Loop () -> Void
-    }
-
     private let provider: String
     /// Whose calls they are: the same text on every server.
     private let name: String
-    private let means: Means
+    private let store: SharedStore
     /// What this server has sent in a period.
     private let count: @Loop (CallQuota.Period) -> CallCount
     /// Sets what it may send.
@@ -60,11 +49,12 @@ package final class FleetCalls {
 
     /// - Parameter limit: of the whole fleet in a period; 0: none.
     init(
-        of provider: String, as name: String, by means: Means, count: @escaping @Loop (CallQuota.Period) -> CallCount,
+        of provider: String, as name: String, in store: SharedStore,
+        count: @escaping @Loop (CallQuota.Period) -> CallCount,
         limit: @Loop (CallQuota.Period) -> Int, allow: @escaping @Loop (CallQuota.Allowance, CallQuota.Period) -> Void,
         report: @escaping @Loop (ResolverEvent) -> Void
     ) {
-        (self.provider, self.name, self.means) = (provider, name, means)
+        (self.provider, self.name, self.store) = (provider, name, store)
         (self.count, self.allow, self.report) = (count, allow, report)
         for period in CallQuota.Period.allCases where limit(period) > 0 {
             parts[period] = FleetPart(limit: limit(period))
@@ -133,11 +123,11 @@ package final class FleetCalls {
     // MARK: Claims
 
     private func ask(_ period: CallQuota.Period) {
-        guard !asking.contains(period), !backoff.isActive || backoff.isDue(at: means.clock.now, isUrgent: false),
+        guard !asking.contains(period), !backoff.isActive || backoff.isDue(at: store.clock.now, isUrgent: false),
             let number = parts[period]?.number
         else { return }
-        guard means.hasTime() else { return lose("this machine's clock is in doubt") }
-        guard let place = means.keys.count(of: name, Self.text(period, number)) else { return lose("no key") }
+        guard store.hasTime() else { return lose("this machine's clock is in doubt") }
+        guard let place = store.keys.count(of: name, Self.text(period, number)) else { return lose("no key") }
         claim(period, number, at: place, tries: Self.mostTries)
     }
 
@@ -145,13 +135,13 @@ package final class FleetCalls {
     private func claim(_ period: CallQuota.Period, _ number: Int64, at place: SharedPlace, tries: Int) {
         let value = parts[period]?.seen ?? []
         let old = place.open(value).flatMap { FleetTotal($0) }
-        if old == nil, !value.isEmpty { means.foundDamage() }
+        if old == nil, !value.isEmpty { store.foundDamage() }
         guard let new = parts[period]?.claim(in: old, orBegin: .random(in: 1...(.max))),
             let sealed = place.seal(new.bytes)
         else { return lose("its count is removed again and again") }
         let command = RedisCommand(
             "EVAL", Self.script, Array("1".utf8), place.name, value, sealed, Array(Self.lifetime(period).utf8))
-        let isSent = means.redis.send(command) { [weak self] reply in
+        let isSent = store.redis.send(command) { [weak self] reply in
             guard let self else { return }
             asking.remove(period)
             // Of a day that has ended meanwhile: what was claimed there is of no use.
@@ -169,18 +159,18 @@ package final class FleetCalls {
                     settle(period)
                 }
             case .error(let reason)?:
-                backoff.failed(at: means.clock.now)
+                backoff.failed(at: store.clock.now)
                 lose("it refuses EVAL: \(reason)")
-            case nil: lose(means.redis.lastFailure.isEmpty ? "no reply" : means.redis.lastFailure)
+            case nil: lose(store.redis.lastFailure.isEmpty ? "no reply" : store.redis.lastFailure)
             case .some:
-                backoff.failed(at: means.clock.now)
+                backoff.failed(at: store.clock.now)
                 lose("it replies what is no count")
             }
         }
         if isSent {
             asking.insert(period)
         } else {
-            lose(means.redis.lastFailure)
+            lose(store.redis.lastFailure)
         }
     }
 

@@ -179,11 +179,9 @@ struct FleetTotal: Equatable {
         for number in [epoch, UInt64(clamping: calls), UInt64(clamping: servers)] { bytes.append(number, bytes: 8) }
         return bytes
     }
+}
 
-    init(epoch: UInt64, calls: Int, servers: Int) {
-        (self.epoch, self.calls, self.servers) = (epoch, calls, servers)
-    }
-
+extension FleetTotal {
     /// Nil for what makes no sense.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }

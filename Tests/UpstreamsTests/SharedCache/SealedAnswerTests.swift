@@ -27,7 +27,8 @@ struct SealedAnswerTests {
         var answer = Answer(name: name, addresses: [.v4(0xc000_0201), .v4(0xc000_0202)], ttl: lifetime)
         answer.responseCode = code
         return SealedAnswer(
-            .a, answer: answer, received: Self.received, lifetime: lifetime, provider: 1, server: "203.0.113.1:443")
+            type: .a, answer: answer, received: Self.received, lifetime: lifetime, provider: 1,
+            server: "203.0.113.1:443")
     }
 
     // MARK: The seal
@@ -40,7 +41,7 @@ struct SealedAnswerTests {
 
     @Test func `a denial is sealed with its SOA record`() throws {
         let denied = Answer.negative(.nameError, name: try Name("www.example.com"), ttl: 30)
-        let sealed = SealedAnswer(.a, answer: denied, received: 5, lifetime: 30, provider: 0, server: "")
+        let sealed = SealedAnswer(type: .a, answer: denied, received: 5, lifetime: 30, provider: 0, server: "")
         let value = try #require(sealed.sealed(for: question(), by: keys()))
         #expect(SealedAnswer(value, for: try question(), by: try keys())?.answer == denied)
     }
@@ -97,7 +98,7 @@ struct SealedAnswerTests {
         let name = try Name("www.example.com")
         let addresses = (0..<600).map { IPAddress.v4(0xc000_0000 + UInt32($0)) }
         let long = SealedAnswer(
-            .a, answer: Answer(name: name, addresses: addresses, ttl: 60), received: 5, lifetime: 60, provider: 0,
+            type: .a, answer: Answer(name: name, addresses: addresses, ttl: 60), received: 5, lifetime: 60, provider: 0,
             server: "")
         #expect(long.sealed(for: try question(), by: try keys()) == nil)
     }
@@ -106,7 +107,7 @@ struct SealedAnswerTests {
         let question = try question(types: [.a, .aaaa])
         let place = try #require(try keys().place(of: question))
         let other = SealedAnswer(
-            .aaaa, answer: Answer(name: try Name("www.example.com"), addresses: [.v6(1)], ttl: 20),
+            type: .aaaa, answer: Answer(name: try Name("www.example.com"), addresses: [.v6(1)], ttl: 20),
             received: Self.received + 5, lifetime: 20, provider: 0, server: "")
         let value = try #require(SealedValue.sealed([try answer(), other], for: question, at: place))
         #expect(SealedValue.opened(value, for: question, at: place) == [try answer(), other])

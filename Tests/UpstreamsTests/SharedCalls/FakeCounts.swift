@@ -1,4 +1,5 @@
 import DNSResolver
+import HTTPDNS
 import Platform
 import Scheduling
 import TestSupport
@@ -29,21 +30,19 @@ final class FakeCounts {
             account = ProviderAccount(
                 provider: "vendor", clock: ProviderClock(isAuthenticated: true) { day.seconds },
                 calls: CallQuota(dailyLimit: daily, monthlyLimit: monthly), report: report)
-            guard let keys = SharedKeys(secret: [UInt8](repeating: secret, count: 32)) else {
-                throw TestFailure("no keys")
-            }
             let clock = counts.clock
-            let link = RedisLink(
-                .host("192.0.2.1", port: 6_379, usesTLS: false), timeout: .milliseconds(50), clock: clock,
+            let settings = SharedStoreSettings(
+                redis: RedisSettings(place: .host("192.0.2.1", port: 6_379, usesTLS: false)),
+                key: Secret(String(repeating: "0\(secret)", count: 32)), prefix: "", takesLease: false)
+            let store = SharedStore(
+                settings, clock: clock,
                 bootstrap: HostSources(localDNS: FakeUpstream("localdns", .addresses("192.0.2.1"), clock: clock)),
                 paths: NetworkPaths(),
                 makeChannel: { [unowned counts] address, events in
                     FakeRedis.Channel(address, events) { counts.commands.append(($0, $1)) }
-                }, report: { _ in })
-            account.countCalls(
-                by: FleetCalls.Means(
-                    redis: link, keys: keys, clock: clock, hasTime: { counts.hasTime },
-                    foundDamage: { counts.damages += 1 }), as: "aliyun vendor 1")
+                }, hasTime: { [unowned counts] in counts.hasTime }, timeOfDay: { day.seconds },
+                report: { [unowned counts] event in if case .damaged = event { counts.damages += 1 } })
+            account.countCalls(in: store, as: "aliyun vendor 1", from: nil)
             guard let counting = account.fleet else { throw TestFailure("nothing counts") }
             fleet = counting
         }

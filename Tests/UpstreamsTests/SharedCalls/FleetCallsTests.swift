@@ -101,7 +101,7 @@ struct FleetCallsTests {
     }
 
     @Test @Loop func `the first call of a day reports what the day before was billed, once`() throws {
-        let server = try redis.server()
+        let server = try redis.server(daily: 1_000)
         #expect(server.send(3) == 3)
         redis.day.seconds += Self.day
         #expect(server.send(2) == 2)
