@@ -339,7 +339,7 @@ final class HTTPConnection {
         while !lost.isEmpty {
             let (transfer, loss) = lost.removeFirst()
             transfer.stream = nil
-            transfer.attemptEnded(.failure(loss))
+            transfer.attemptEnded(.lost(loss))
         }
     }
 
@@ -367,18 +367,18 @@ final class HTTPConnection {
     }
 
     private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
-        if let failure = stream.failure { return .failure(.failed(failure)) }
+        if let failure = stream.failure { return .lost(.failed(failure)) }
         if code == .none, stream.isAnswered {
             hasServed = true
-            return .success((stream.response, session is HTTP2Session))
+            return .reply(stream.response, isHTTP2: session is HTTP2Session)
         }
-        if code == .downgraded { return .failure(.wantsHTTP1) }
+        if code == .downgraded { return .lost(.wantsHTTP1) }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
         if code == .refusedStream {
             isRetired = true
-            return .failure(.unprocessed(failure, tookOthers: hasServed || !sent.isEmpty))
+            return .lost(.unprocessed(failure, tookOthers: hasServed || !sent.isEmpty))
         }
-        return .failure(.broken(failure))
+        return .lost(.broken(failure))
     }
 
     /// Closes the connection, and reports the end to all its requests.

@@ -280,24 +280,24 @@ package final class HTTPTransfers {
         }
         connections.remove(transfer)
         switch end {
-        case .success((let response, let isHTTP2)):
+        case .reply(let response, let isHTTP2):
             endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             if !transfer.isRenewing, waits(transfer, response) { break }
             transfer.finish(Self.readable(response))
-        case .failure(.refusedName(let failure, let isTimeAlone)):
+        case .lost(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
             transfer.refusedHosts.insert(transfer.host)
             let next = untriedHost(of: transfer)
             if preferredHost == transfer.host { preferredHost = next ?? 0 }
             goOn(with: transfer, unless: next == nil ? failure : nil)
-        case .failure(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
+        case .lost(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
-        case .failure(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
+        case .lost(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
         }
         if waiting.count > 0 { fill() }
     }

@@ -29,9 +29,7 @@ package final class WebDocument {
         host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: HostSources,
         paths: NetworkPaths, loop: EventLoop
     ) {
-        // The address is put in for each request.
-        var origin = HTTPOrigin(
-            scheme: .https, address: .v4(0), port: port, hosts: [host], caFile: caFile, proxy: proxy)
+        var origin = HTTPOrigin(scheme: .https, port: port, hosts: [host], caFile: caFile, proxy: proxy)
         origin.hasDocuments = true
         self.origin = origin
         self.path = path.isEmpty ? "/" : path
@@ -72,10 +70,9 @@ package final class WebDocument {
     }
 
     private func get(_ tag: String?, at address: IPAddress) async -> Result<HTTPResponse, UpstreamFailure> {
-        var origin = origin
-        origin.address = address
         let request = HTTPRequest(target: path, headers: tag.map { [["If-None-Match", $0]] } ?? [])
-        return await origin.reply(to: request, by: paths, timeout: Self.timeout, on: loop)
+        let place = SocketAddress(address, port: origin.port)
+        return await origin.at(place).reply(to: request, by: paths, timeout: Self.timeout, on: loop)
     }
 }
 

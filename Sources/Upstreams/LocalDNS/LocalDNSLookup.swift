@@ -40,7 +40,7 @@ final class LocalDNSLookup: Sendable {
     /// How a server that was queried with EDNS over UDP first has shown that it answers: over TCP only when it had not
     /// responded over UDP; nil when it has not.
     private(set) var shown: LocalDNSWay?
-    private var began: Instant
+    private var began = Instant(nanoseconds: 0)
     private var share = Duration.zero
     /// The outstanding queries by their tickets in the limit, each with the index of its server.
     private var sent: [FairShare.Ticket: (index: Int, way: LocalDNSWay, exchange: LocalDNSExchange)] = [:]
@@ -66,7 +66,6 @@ final class LocalDNSLookup: Sendable {
         self.asked = asked
         self.environment = environment
         self.servers = servers
-        began = environment.clock.now
     }
 
     /// Sends the first query.
@@ -202,14 +201,11 @@ final class LocalDNSLookup: Sendable {
             giveUp(index, failure)
         case .unusable(let failure):
             note(failure)
-            if way.edns, failure != LocalDNSQuery.truncated {
-                ask(index, way.withoutEDNS)
-            } else if way.transport == .udp {
-                ask(index, way.overTCP)
-            } else {
+            guard let next = failure == LocalDNSQuery.truncated ? way.afterTruncation : way.next else {
                 doubt(index, since: began)
-                giveUp(index, failure)
+                return giveUp(index, failure)
             }
+            ask(index, next)
         case .lost: break
         }
     }

@@ -10,6 +10,9 @@ struct LocalDNSWay: Equatable {
 
     var overTCP: LocalDNSWay { LocalDNSWay(transport: .tcp, edns: edns) }
     var withoutEDNS: LocalDNSWay { LocalDNSWay(transport: transport, edns: false) }
+    /// What is tried after a response that is truncated, and after another one that cannot be used; nil: nothing more.
+    var afterTruncation: LocalDNSWay? { transport == .udp ? overTCP : nil }
+    var next: LocalDNSWay? { edns ? withoutEDNS : afterTruncation }
 }
 
 /// One query as sent to one server, and the validation of the response.

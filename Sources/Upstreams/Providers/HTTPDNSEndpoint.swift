@@ -82,7 +82,7 @@ final class HTTPDNSEndpoint: Endpoint {
         loop: EventLoop, onAnswer: @escaping @Loop (HTTPDNSEndpoint) -> Void,
         onUnreachable: @escaping @Loop (HTTPDNSEndpoint) -> Void
     ) {
-        origin = settings.origin(at: address).reached(by: paths)
+        origin = settings.origin.at(address).reached(by: paths)
         nextHop = origin.nextHop
         (self.onAnswer, self.onUnreachable) = (onAnswer, onUnreachable)
         name = origin.addressText

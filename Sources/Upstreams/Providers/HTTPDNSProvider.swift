@@ -58,21 +58,21 @@ package final class HTTPDNSProvider: Provider {
         self.loop = loop
         self.paths = paths
         let account = ProviderAccount(
-            provider: settings.name, clock: ProviderClock(isAuthenticated: settings.scheme == .https, timeOfDay),
+            provider: settings.name, clock: ProviderClock(isAuthenticated: settings.origin.scheme == .https, timeOfDay),
             calls: CallQuota(dailyLimit: settings.dailyLimit, monthlyLimit: settings.monthlyLimit),
             unitsOfAnswer: settings.unitsOfAnswer, report: report)
         self.account = account
         // Over http nothing would verify that a looked-up address is the service's.
-        let host = settings.knownAddresses.isEmpty && settings.scheme == .https ? try? Name(settings.host) : nil
+        let host = settings.knownAddresses.isEmpty && settings.origin.scheme == .https ? try? Name(settings.host) : nil
         lookup = host.map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) }
         // Over http a forged reply could name any addresses.
         schedule = settings.schedule.flatMap { schedule in
-            guard settings.scheme == .https else { return nil }
+            guard settings.origin.scheme == .https else { return nil }
             return ScheduledAddresses(
-                schedule, port: settings.port ?? settings.scheme.defaultPort, account: account, paths: paths,
+                schedule, port: settings.origin.port, account: account, paths: paths,
                 clock: loop
             ) { request, address in
-                await settings.origin(at: address).reply(
+                await settings.origin.at(address).reply(
                     to: request, by: paths, timeout: ScheduledAddresses.timeout, on: loop)
             }
         }
@@ -102,7 +102,7 @@ package final class HTTPDNSProvider: Provider {
     /// Whether its own host needs no look-up.
     package nonisolated var isKnownByAddress: Bool { !settings.knownAddresses.isEmpty }
 
-    package nonisolated var isAuthenticated: Bool { settings.scheme == .https }
+    package nonisolated var isAuthenticated: Bool { settings.origin.scheme == .https }
 
     package var unavailability: String? {
         if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }
@@ -229,7 +229,7 @@ package final class HTTPDNSProvider: Provider {
 
     /// Whether it connects by a translator that is gone, or not by the one that there is.
     private func isOutdated(_ endpoint: HTTPDNSEndpoint) -> Bool {
-        settings.origin(at: endpoint.address).reached(by: paths).nextHop != endpoint.nextHop
+        settings.origin.at(endpoint.address).reached(by: paths).nextHop != endpoint.nextHop
     }
 
     private func endpoint(at address: SocketAddress) -> HTTPDNSEndpoint {

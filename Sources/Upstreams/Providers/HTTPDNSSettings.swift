@@ -28,25 +28,14 @@ package struct HTTPDNSSettings: Sendable {
     /// The name in logs, `status` and extended errors.
     package var name: String
     package var format: any ProviderFormat
-    package var scheme: HTTPOrigin.Scheme
+    /// The service without its address.
+    package var origin: HTTPOrigin
     /// The host of the configured URL: a name, or an address as text.
     package var host: String
-    /// Nil: the scheme's default.
-    package var port: UInt16?
-    /// The path of the configured URL, put before every request's target.
-    package var basePath: String
     /// Where to connect, in this order. Empty: `host` if that is an address; else it is looked up (https only).
     package var addresses: [SocketAddress]
     /// How the service is asked for its addresses; nil: it is not. Ignored over http.
     package var schedule: ScheduleSettings?
-    /// Names of which the certificate must contain one, tried in this order; empty: `host`.
-    package var tlsNames: [String]
-    /// A PEM file of trust anchors; empty: the system's.
-    package var caFile: String
-    /// Public keys (SPKI hashes, `sha256//` and base64) of which the certificate must have one; empty: any.
-    package var pins: [String]
-    /// The HTTP proxy through which it is reached; nil: none.
-    package var proxy: SocketAddress?
     /// Suffixes of the names that are sent to it; empty: every name.
     package var names: [Name]
     package var clientSubnet: ReportedNetwork
@@ -61,24 +50,17 @@ package struct HTTPDNSSettings: Sendable {
     package var mayHedge: Bool
 
     package init(
-        name: String, format: any ProviderFormat, scheme: HTTPOrigin.Scheme, host: String, port: UInt16? = nil,
-        basePath: String = "", addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil,
-        tlsNames: [String] = [], caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil,
-        names: [Name] = [], clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0,
-        unitsOfAnswer: Int = 0, timeout: Duration = .milliseconds(900), mayHedge: Bool = true
+        name: String, format: any ProviderFormat, origin: HTTPOrigin, host: String,
+        addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil, names: [Name] = [],
+        clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0, unitsOfAnswer: Int = 0,
+        timeout: Duration = .milliseconds(900), mayHedge: Bool = true
     ) {
         self.name = name
         self.format = format
-        self.scheme = scheme
+        self.origin = origin
         self.host = host
-        self.port = port
-        self.basePath = basePath
         self.addresses = addresses
         self.schedule = schedule
-        self.tlsNames = tlsNames
-        self.caFile = caFile
-        self.pins = pins
-        self.proxy = proxy
         self.names = names
         self.clientSubnet = clientSubnet
         self.dailyLimit = dailyLimit
@@ -91,7 +73,7 @@ package struct HTTPDNSSettings: Sendable {
     /// The name that probes query: chosen by the configuration, never by a client, and always answerable.
     var probeName: Name {
         if let first = names.first { return first.lowercased }
-        let hosts = [host] + tlsNames
+        let hosts = [host] + origin.hosts
         let name = hosts.lazy.filter { IPAddress($0) == nil }.compactMap { try? Name($0) }.first
         return (name ?? Self.neutralName ?? .root).lowercased
     }
@@ -106,14 +88,6 @@ package struct HTTPDNSSettings: Sendable {
 
     /// An address with the port of the URL.
     func atURLPort(_ address: IPAddress) -> SocketAddress {
-        SocketAddress(address, port: port ?? scheme.defaultPort)
-    }
-
-    /// The HTTP origin of the service at one of its addresses.
-    func origin(at address: SocketAddress) -> HTTPOrigin {
-        HTTPOrigin(
-            scheme: scheme, address: address.ip, port: address.port, urlPort: port,
-            hosts: scheme == .https && !tlsNames.isEmpty ? tlsNames : [host], basePath: basePath, caFile: caFile,
-            pins: pins, proxy: proxy)
+        SocketAddress(address, port: origin.port)
     }
 }

@@ -32,17 +32,18 @@ extension SocketAddress {
 extension HTTPDNSSettings {
     /// - Parameter mark: goes with each request; nil: none.
     init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?, mark: LoopMark?) {
-        let format = entry.format
+        let (format, isSecure) = (entry.format, entry.url.scheme == .https)
+        let (host, certified) = (entry.url.host.description, entry.tlsNames.map(\.description))
         self.init(
             name: entry.name, format: mark.map { MarkedFormat(format, mark: $0) } ?? format,
-            scheme: entry.url.scheme == .https ? .https : .http,
-            host: entry.url.host.description, port: entry.url.port,
-            basePath: entry.type.urlIsWhole ? "" : entry.url.path,
+            origin: HTTPOrigin(
+                scheme: isSecure ? .https : .http, port: entry.url.port,
+                hosts: isSecure && !certified.isEmpty ? certified : [host],
+                basePath: entry.type.urlIsWhole ? "" : entry.url.path, caFile: entry.caFile,
+                pins: entry.pins.map(\.description), proxy: proxy),
+            host: host,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
-            schedule: entry.schedule,
-            tlsNames: entry.tlsNames.map(\.description),
-            caFile: entry.caFile, pins: entry.pins.map(\.description), proxy: proxy,
-            names: entry.names,
+            schedule: entry.schedule, names: entry.names,
             clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit,
             monthlyLimit: entry.monthlyLimit, unitsOfAnswer: entry.unitsOfAnswer, timeout: entry.timeout,
             mayHedge: entry.hedge)

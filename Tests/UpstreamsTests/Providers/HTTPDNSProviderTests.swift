@@ -84,9 +84,9 @@ struct HTTPDNSProviderTests {
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
         let settings = HTTPDNSSettings(
-            name: "plain", format: format, scheme: scheme, host: host,
-            port: port ?? server.address.port, addresses: addresses, dailyLimit: limit, unitsOfAnswer: units,
-            timeout: timeout)
+            name: "plain", format: format,
+            origin: HTTPOrigin(scheme: scheme, port: port ?? server.address.port, hosts: [host]), host: host,
+            addresses: addresses, dailyLimit: limit, unitsOfAnswer: units, timeout: timeout)
         let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         return await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: bootstrap ?? nobody), paths: paths,

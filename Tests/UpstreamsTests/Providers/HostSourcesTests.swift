@@ -32,8 +32,9 @@ struct HostSourcesTests {
         HTTPDNSProvider(
             HTTPDNSSettings(
                 name: name, format: AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto()),
-                scheme: host == "127.0.0.1" ? .http : .https,
-                host: host, port: server.address.port, names: names, timeout: timeout),
+                origin: HTTPOrigin(
+                    scheme: host == "127.0.0.1" ? .http : .https, port: server.address.port, hosts: [host]),
+                host: host, names: names, timeout: timeout),
             loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: localDNS),
             timeOfDay: { 1_700_000_000 })
     }
