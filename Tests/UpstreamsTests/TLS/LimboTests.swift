@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -47,4 +48,53 @@ struct LimboTests {
         let refused = try await Self.ids { $0.openssl && $0.ours?.values.contains(false) == true }
         #expect(refused == listed(LimboDifferences.stricterThanOpenSSL))
     }
+}
+
+/// A case of `x509-limbo/cases.json`.
+private struct LimboCase: Decodable {
+    let id: String
+    /// The certificates in PEM: those that the client trusts, those that the server presents with its own, its own.
+    let trusted: [String]
+    let intermediates: [String]
+    let leaf: String
+    /// In PEM.
+    let key: String
+    /// The name or address for which the certificate is verified.
+    let host: String
+    /// Seconds since 1970; nil is now.
+    let time: Int?
+
+    /// The cases, in the file's order.
+    static func all() throws -> [LimboCase] {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../x509-limbo/cases.json")
+        return try JSONDecoder().decode([LimboCase].self, from: Data(contentsOf: file))
+    }
+
+    /// Its files, which exist as long as the directory.
+    func write(in directory: TemporaryDirectory) throws -> MadeCertificate {
+        MadeCertificate(
+            authority: try directory.write(trusted.joined(), to: "trusted.pem"),
+            chain: try directory.write(([leaf] + intermediates).joined(), to: "chain.pem"),
+            key: try directory.write(key, to: "key.pem"), time: time)
+    }
+}
+
+/// Where this program's verdicts on the cases of x509-limbo differ from the `openssl` command's, by the reason.
+private enum LimboDifferences {
+    /// A server cannot present it in a handshake.
+    static let notPresentable: [String: [String]] = [
+        "OpenSSL does not load it": ["rfc5280::san::malformed", "rfc5280::duplicate-extensions"],
+        "TLS has no signature by such a key": ["webpki::forbidden-p192-leaf", "webpki::forbidden-dsa-leaf"],
+    ]
+
+    /// What one of this program's ways refuses and the `openssl` command accepts. There is nothing that only this
+    /// program accepts.
+    static let stricterThanOpenSSL: [String: [String]] = [
+        "RFC 9525 section 2: the subject's common name is ignored": ["webpki::san::no-san", "webpki::v1-cert"],
+        "RFC 9525 section 6.3: a wildcard stands for a whole label": ["webpki::san::wildcard-embedded-leftmost-san"],
+        "the security level of TLS in Debian": [
+            "webpki::forbidden-p192-root", "webpki::forbidden-weak-rsa-key-in-root",
+            "webpki::forbidden-weak-rsa-in-leaf",
+        ],
+    ]
 }
