@@ -74,9 +74,8 @@ extension Configuration {
                 }
             }
         case .preset(let name, let isWildcard):
-            let isIt = { (entry: PresetEntry) in entry.isWildcard == isWildcard && entry.name == name }
-            guard let entry = preset.always.first(where: isIt) else {
-                return preset.hosts.first(where: isIt).map { "\(preset.hostsFile):\($0.line)" }
+            guard let entry = preset.always.first(where: { $0.isFor(name, isWildcard) }) else {
+                return preset.hosts.first { $0.isFor(name, isWildcard) }.map { "\(preset.hostsFile):\($0.line)" }
             }
             line = Int(entry.line)
         }

@@ -54,7 +54,7 @@ import Testing
     }
 
     private func outcome(of server: Server) throws -> LivenessProbe.Outcome {
-        try withExtendedLifetime(server) { try LivenessProbe(server.address).outcome() }
+        try withExtendedLifetime(server) { try LivenessProbe.outcome(of: server.address) }
     }
 
     @Test func `an overloaded server of ours is one that serves, and another one's failure is not`() throws {

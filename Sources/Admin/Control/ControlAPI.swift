@@ -1,16 +1,38 @@
 package import DNSServer
 import DNSWire
+package import Platform
 package import Scheduling
+
+/// The running server, as read and controlled by the control API.
+@Loop
+package protocol ControlTarget: AnyObject, Sendable {
+    /// Does what a command wants. What it changes is on disk before this returns, where there is a cache on disk that can be used.
+    func perform(_ command: ControlCommand) async throws(ControlFault) -> CommandReport
+
+    /// What the source of a query can be.
+    var querySources: [String] { get }
+
+    /// Begins to pass the answered queries on, for as long as the listener is referenced. Returns nil when there are as many
+    /// listeners as may be.
+    func listen(for filter: QueryFilter) -> QueryListener?
+}
 
 /// The control API: each request is a command, to which the server has a report, or a stream of queries.
 @Loop
-package struct ControlAPI: AdminService {
+package struct ControlAPI: HTTPService {
     /// The most bytes of a body; the longest useful one has some 300.
     nonisolated static let bodyLimit = 4_096
 
     private let target: any ControlTarget
 
     package nonisolated init(target: any ControlTarget) { self.target = target }
+
+    package func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        Loop.spawn { reply(await response(to: request)) }
+        return true
+    }
 
     /// Executes the request; every fault of it becomes a response.
     package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {

@@ -1,4 +1,4 @@
-import Scheduling
+package import Scheduling
 
 /// The kind of a family, by the word of its TYPE line.
 package enum MetricKind: String, Sendable {
@@ -66,15 +66,16 @@ package struct MetricFamily<Source>: Sendable {
         }
 
         /// The buckets, count and sum of one histogram.
-        package mutating func histogram(_ labels: Labels, _ histogram: HistogramReport) {
+        package mutating func histogram(_ labels: Labels, _ histogram: LatencyHistogram.Total) {
             let labels = labels.map { ($0.key, $0.value) }
             var count = 0
-            for (bound, bucket) in zip(histogram.bounds.map { "\($0)" } + ["+Inf"], histogram.counts) {
+            let bounds = LatencyHistogram.bounds.map { "\($0 / .seconds(1))" } + ["+Inf"]
+            for (bound, bucket) in zip(bounds, histogram.counts) {
                 count += bucket
                 write(name + "_bucket", labels + [("le", bound)], Double(count))
             }
             write(name + "_count", labels, Double(count))
-            write(name + "_sum", labels, histogram.sum)
+            write(name + "_sum", labels, histogram.sum / .seconds(1))
         }
 
         private mutating func write(_ name: String, _ labels: [(String, String)], _ value: Double) {

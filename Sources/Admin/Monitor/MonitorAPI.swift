@@ -1,11 +1,32 @@
 package import DNSServer
-import DNSWire
+package import DNSWire
 import HTTPDNS
+package import Platform
 package import Scheduling
+
+/// The running server, as read by the monitoring interface.
+@Loop
+package protocol MonitorTarget: AnyObject, Sendable {
+    /// The names by which people may ask for the page.
+    var hosts: HTTPHosts { get }
+    var status: StatusReport { get }
+    /// What the charts show, since the start.
+    var traffic: TrafficReport { get }
+    /// The metrics whose values `status` does not have.
+    func metrics(in format: MetricsFormat) -> String
+    /// What is wrong by the server's own report.
+    func findings(in status: StatusReport) -> [Finding]
+    /// The names that are asked for most; nil where names may not be shown.
+    var hottestNames: [NameCount]? { get }
+    /// Why no question can be answered from any source; nil when one may be.
+    var unreadiness: String? { get }
+    /// Answers a question as that of a client of this machine, and tells how.
+    func trace(_ question: Question) async -> TraceReport
+}
 
 /// The monitoring interface: reads alone. Documented in Documentation/Monitoring.md.
 @Loop
-package struct MonitorAPI: AdminService {
+package struct MonitorAPI: HTTPService {
     private let target: any MonitorTarget
     /// Whether names are looked up and shown: only where no other machine can ask.
     private let looksUp: Bool
@@ -17,6 +38,13 @@ package struct MonitorAPI: AdminService {
     package init(target: any MonitorTarget, looksUp: Bool, clock: any LoopClock) {
         (self.target, self.looksUp) = (target, looksUp)
         history = TrafficHistory(clock: clock) { [weak target] in target?.traffic ?? TrafficReport() }
+    }
+
+    package func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        Loop.spawn { reply(await response(to: request)) }
+        return true
     }
 
     /// Answers the request; every fault of it becomes a response.
@@ -123,8 +151,7 @@ package struct MonitorAPI: AdminService {
         return JSONWriter.object { writer in
             writer.member("verdict", object: { Self.write(verdict, to: &$0) })
             writer.member("status", object: { status.write(to: &$0) })
-            let bounds = traffic.answers.first?.histogram.bounds ?? []
-            writer.member("bounds_us", numbers: bounds.map { Int(($0 * 1_000_000).rounded()) })
+            writer.member("bounds_us", numbers: LatencyHistogram.bounds.map { $0.nanoseconds / 1_000 })
             writer.member("answers", objects: traffic.answers, Self.write)
             writer.member("hour", object: { write(history.hour, steps.hour, current.hour, to: &$0) })
             writer.member("day", object: { write(history.day, steps.day, current.day, to: &$0) })

@@ -116,7 +116,7 @@ final class HistoryReader {
 /// name.
 package struct TrafficReport: Sendable {
     /// A label's value, and how long the things that have it took.
-    package typealias Latencies = (label: String, histogram: HistogramReport)
+    package typealias Latencies = (label: String, histogram: LatencyHistogram.Total)
 
     /// From query to response, by the source of the answer; always the same sources.
     package var answers: [Latencies] = []
@@ -138,21 +138,5 @@ package struct TrafficReport: Sendable {
         }
         let sums = answers.map { $0.histogram.counts.reduce(0, &+) }
         return (sums + buckets + [calls, unanswered]).map { UInt32(truncatingIfNeeded: $0) }
-    }
-}
-
-/// How many values fell into each bucket of a histogram.
-package struct HistogramReport: Equatable, Sendable {
-    /// The upper bounds of all buckets but the last, in seconds, ascending.
-    package let bounds: [Double]
-    /// How many values each bucket has, the last those above every bound: one more than `bounds`.
-    package let counts: [Int]
-    /// The sum of all values, in seconds.
-    package let sum: Double
-
-    package init(bounds: [Double], counts: [Int], sum: Double) {
-        self.bounds = bounds
-        self.counts = counts
-        self.sum = sum
     }
 }

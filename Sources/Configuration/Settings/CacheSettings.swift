@@ -1,3 +1,5 @@
+import DNSWire
+package import HTTPDNS
 import Platform
 
 extension Configuration {
@@ -65,5 +67,205 @@ extension Configuration {
                 "\(quoted(self.path)) does not outlast a restart, because \(directory) is emptied; the default is"
                     + " \(Disk().path)")
         }
+    }
+}
+
+extension Configuration {
+    /// `[cache.shared]`.
+    package struct SharedCache: SettingsTable {
+        /// Nil: nothing is shared.
+        @Setting("url", .sharedCacheURL) package var url: SharedCacheURL?
+        /// From `key` or the file of `key_file`: 32 bytes, in a form that `keyLength` has checked.
+        @Setting("key", .secret, default: "required with url") package var key: Secret?
+        /// Absolute; empty: none.
+        @Setting("key_file", .path()) package var keyFile = ""
+        @Setting("prefix", .keyPrefix) package var prefix = "httpdnsd:"
+        /// Of one look-up; 1 ms to 500 ms.
+        @Setting("timeout", .duration(in: .milliseconds(1) ... .milliseconds(500)))
+        package var timeout = Duration.milliseconds(50)
+        @Setting("lease", .boolean) package var lease = true
+        /// Whether `daily_limit` and `monthly_limit` hold for all servers together.
+        @Setting("limits", .boolean) package var limits = false
+        /// Absolute; empty: the system's.
+        @Setting("ca_file", .path()) package var caFile = ""
+
+        package init() {}
+
+        mutating func finish(_ keys: TableKeys) {
+            guard let url else {
+                guard keys.isSound("url"), self != SharedCache() else { return }
+                return keys.reading.warn(keys.path, "has no effect: there is no \(keys.path).url")
+            }
+            readKey(keys)
+            if url.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
+                keys.reading.noteSecret(keys["url"], WrittenText(value: text, written: text))
+            }
+            if case .host(_, _, usesTLS: true) = url.place { return }
+            if !caFile.isEmpty { keys.warn("ca_file", "has no effect: only a URL with rediss:// uses certificates") }
+            if case .host(let host, _, _) = url.place, url.password != nil, !host.isLoopback {
+                keys.warn("url", "sends the password unencrypted: write rediss:// where the server has TLS")
+            }
+        }
+
+        private mutating func readKey(_ keys: TableKeys) {
+            keys.complete(&key, from: keyFile, key: "key")
+            guard keys.isSound("key"), keys.isSound("key_file") else { return }
+            guard let key else {
+                return keys.fail(
+                    "key",
+                    "is missing: write the fleet's secret, 32 bytes that `openssl rand -hex 32` makes, as a variable such as"
+                        + " \"${HTTPDNSD_SHARED_KEY}\"")
+            }
+            let length = (TextDecoding.hexadecimal(key.value) ?? TextDecoding.base64(key.value))?.count
+            guard length != 32 else { return }
+            let what = length.map { "has \($0) bytes" } ?? "is neither hexadecimal nor base64"
+            keys.fail(
+                keyFile.isEmpty ? "key" : "key_file",
+                "\(what): it must be 32 bytes, as `openssl rand -hex 32` makes them")
+        }
+    }
+}
+
+extension ProviderHost {
+    fileprivate var isLoopback: Bool {
+        switch self {
+        case .name(let name): "\(name)" == "localhost"
+        case .address(let address): address.isLoopback
+        }
+    }
+}
+
+extension Kind where Value == String {
+    /// What names in Redis begin with: up to 64 characters without blanks.
+    fileprivate static var keyPrefix: Kind {
+        .text(
+            "text", range: "up to 64 characters", expected: "a text in quotes such as \"httpdnsd:\"",
+            parse: { text throws(ValueProblem) in
+                guard text.utf8.count <= 64, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+                    throw ValueProblem("must be up to 64 visible ASCII characters, without blanks")
+                }
+                return text
+            })
+    }
+}
+
+/// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
+package struct SharedCacheURL: Hashable, Sendable {
+    package enum Place: Hashable, Sendable {
+        case host(ProviderHost, port: UInt16, usesTLS: Bool)
+        /// Absolute, at most 107 bytes.
+        case path(String)
+    }
+
+    /// Where it is, without user and password.
+    package var placeText: String {
+        switch place {
+        case .host(let host, let port, let usesTLS): "\(host), port \(port)\(usesTLS ? ", by TLS" : "")"
+        case .path(let path): path
+        }
+    }
+
+    /// The port of Redis.
+    package static let defaultPort: UInt16 = 6_379
+
+    package var place: Place
+    /// Empty: the server's default user.
+    package var user: String
+    package var password: Secret?
+    /// 0 to 65535; servers have 16 databases.
+    package var database: Int
+}
+
+extension SharedCacheURL {
+    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, the same with `rediss` for TLS, and
+    /// `unix:[//USER:PASSWORD@]/PATH[?database=NUMBER]`; user and password percent-encoded.
+    ///
+    /// The error's text holds no part of the URL, which holds a password.
+    package init(_ text: String) throws(ValueProblem) {
+        self = text.hasPrefix("unix:") ? try Self.socket(text.dropFirst("unix:".count)) : try Self.host(text)
+    }
+
+    private static func host(_ text: String) throws(ValueProblem) -> SharedCacheURL {
+        guard let mark = text.firstRange(of: "://"),
+            ["redis", "rediss"].contains(text[..<mark.lowerBound].lowercased())
+        else { throw ValueProblem("must begin with redis://, rediss:// (for TLS) or unix:/") }
+        let usesTLS = text[..<mark.lowerBound].lowercased() == "rediss"
+        let rest = text[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let (user, password, hostAndPort) = try account(authority)
+        let (host, port) = try ProviderURL.hostAndPort(hostAndPort)
+        var path = rest[authority.endIndex...]
+        if path.hasPrefix("/") { path = path.dropFirst() }
+        return SharedCacheURL(
+            place: .host(host, port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
+            database: try database(path))
+    }
+
+    private static func socket(_ text: Substring) throws(ValueProblem) -> SharedCacheURL {
+        var rest = text
+        var (user, password): (String, Secret?) = ("", nil)
+        if rest.hasPrefix("//") {
+            rest = rest.dropFirst(2)
+            if let mark = rest.lastIndex(of: "@") {
+                (user, password, _) = try account(rest[...mark])
+                rest = rest[rest.index(after: mark)...]
+            }
+        }
+        let path = String(rest.prefix { $0 != "?" })
+        let query = rest.dropFirst(path.count)
+        guard path.hasPrefix("/"), path.utf8.count <= 107, path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f }) else {
+            throw ValueProblem(
+                "must name the socket by an absolute path of at most 107 characters, as in unix:/run/redis/redis.sock")
+        }
+        guard query.isEmpty || query.hasPrefix("?database=") else {
+            throw ValueProblem("must end behind the path, or with ?database=NUMBER")
+        }
+        return SharedCacheURL(
+            place: .path(path), user: user, password: password,
+            database: try database(query.dropFirst("?database=".count)))
+    }
+
+    /// Takes `USER:PASSWORD@` off the front; a user or a password alone is one.
+    private static func account(
+        _ authority: Substring
+    ) throws(ValueProblem) -> (user: String, password: Secret?, rest: Substring) {
+        guard let mark = authority.lastIndex(of: "@") else { return ("", nil, authority) }
+        let account = authority[..<mark]
+        let rest = authority[authority.index(after: mark)...]
+        guard let colon = account.firstIndex(of: ":") else {
+            throw ValueProblem(
+                "must have a password behind the user, as in redis://user:password@host, or redis://:password@host")
+        }
+        let user = try decoded(account[..<colon])
+        let password = try decoded(account[account.index(after: colon)...])
+        guard !password.isEmpty else { throw ValueProblem("has an empty password: leave out everything up to the @") }
+        return (user, Secret(password), rest)
+    }
+
+    private static func database(_ text: Substring) throws(ValueProblem) -> Int {
+        guard !text.isEmpty else { return 0 }
+        guard let number = OutsideNumber(digits: text)?.within(0...65_535) else {
+            throw ValueProblem("must end with the number of the database, 0 to 65535, or before it")
+        }
+        return number
+    }
+
+    /// Percent-encoding undone.
+    private static func decoded(_ text: Substring) throws(ValueProblem) -> String {
+        guard let bytes = TextDecoding.percent(text.utf8), let text = String(validating: bytes, as: UTF8.self) else {
+            throw ValueProblem("has a % in user or password that must be written as %25")
+        }
+        return text
+    }
+}
+
+extension Kind where Value == SharedCacheURL? {
+    /// Never repeated in an error, because it holds a password.
+    static var sharedCacheURL: Kind {
+        .text(
+            "URL", range: "redis rediss unix", expected: "a URL in quotes such as \"redis://192.0.2.1:6379\"",
+            isShown: false,
+            parse: { text throws(ValueProblem) in text.isEmpty ? nil : try SharedCacheURL(text) },
+            write: { _ in "\"\"" })
     }
 }

@@ -36,7 +36,7 @@ struct HealthcheckCommand: ParsableCommand {
         guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
             throw ExitStatus.no.exit("\(endpoint): cannot be asked; name the server with --server")
         }
-        switch try LivenessProbe(address).outcome() {
+        switch try LivenessProbe.outcome(of: address) {
         case .serves, .refuses: return
         case .foreign: throw ExitStatus.no.exit("\(address): another DNS server answers there")
         case .silent: throw ExitStatus.no.exit("\(address): no answer")
@@ -61,7 +61,7 @@ extension AddressAndPort {
 }
 
 /// Asks a DNS server for its version over UDP, up to three times, and says whether it is httpdnsd.
-struct LivenessProbe {
+enum LivenessProbe {
     enum Outcome: Equatable {
         /// It is httpdnsd, and answers what this machine asks, if it is not overloaded.
         case serves
@@ -76,12 +76,8 @@ struct LivenessProbe {
     /// When a try is given up, in milliseconds from its start: 1.7 s in all.
     private static let waits: [Int32] = [300, 500, 900]
 
-    private let address: SocketAddress
-
-    init(_ address: SocketAddress) { self.address = address }
-
-    /// What answers there. Blocks.
-    func outcome() throws(SystemError) -> Outcome {
+    /// What answers at an address. Blocks.
+    static func outcome(of address: SocketAddress) throws(SystemError) -> Outcome {
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
         let number = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw .last("make a socket") }
@@ -89,13 +85,13 @@ struct LivenessProbe {
         guard unsafe address.withSockaddr({ unsafe connect(descriptor.number, $0, $1) }) == 0 else {
             throw .last("ask \(address)")
         }
-        for wait in Self.waits {
+        for wait in waits {
             let id = UInt16.random(in: .min ... .max)
-            let question = Self.query(id)
+            let question = query(id)
             _ = unsafe send(descriptor.number, question, question.count, 0)
-            guard let reply = Self.receive(descriptor.number, replyTo: id, within: wait) else { continue }
-            if Self.isOurs(reply) || Self.isOverload(reply) { return .serves }
-            guard Self.isRefusal(reply), let own = boundAddress(of: descriptor.number) else { return .foreign }
+            guard let reply = receive(descriptor.number, replyTo: id, within: wait) else { continue }
+            if isOurs(reply) || isOverload(reply) { return .serves }
+            guard isRefusal(reply), let own = boundAddress(of: descriptor.number) else { return .foreign }
             return .refuses(own.ip)
         }
         return .silent

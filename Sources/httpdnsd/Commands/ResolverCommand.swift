@@ -83,7 +83,7 @@ struct ResolverCommand: ParsableCommand {
 
     /// Why programs that ask there would find no name; nil: the server answers.
     private func reasonAgainst(_ server: AddressAndPort) -> String? {
-        switch SocketAddress(server).flatMap({ try? LivenessProbe($0).outcome() }) {
+        switch SocketAddress(server).flatMap({ try? LivenessProbe.outcome(of: $0) }) {
         case .serves?: nil
         case .refuses(let client)?:
             "the server on \(server) refuses what this machine asks, and programs would find no name: \(client) is not in listen.allow"

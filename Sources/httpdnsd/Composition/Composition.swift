@@ -223,20 +223,13 @@ struct Composition {
 
     /// What is answered without asking a source.
     func localAnswers() -> LocalAnswers {
-        var presets = Presets()
-        presets.add(settings.preset.always)
-        presets.add(settings.preset.hosts)
-        return LocalAnswers(
-            presets: presets, families: settings.answers.prefer,
+        LocalAnswers(
+            presets: Presets(settings.preset.always + settings.preset.hosts), families: settings.answers.prefer,
             designated: DesignatedResolver(settings.listen), hidesCanary: settings.answers.hideCanary)
     }
 
     /// Addresses for names that no source can answer.
-    func lastResort() -> Presets {
-        var presets = Presets()
-        presets.add(settings.preset.lastResort)
-        return presets
-    }
+    func lastResort() -> Presets { Presets(settings.preset.lastResort) }
 
     /// The names of the lists, and of addresses behind the network's translator.
     nonisolated static func routes(_ settings: Configuration, _ translation: Translation) -> RoutePolicy {
@@ -284,7 +277,8 @@ extension Configuration.LocalDNSSettings {
 }
 
 extension Presets {
-    fileprivate mutating func add(_ entries: [PresetEntry]) {
+    fileprivate init(_ entries: [PresetEntry]) {
+        self.init()
         for entry in entries { add(entry.name, isWildcard: entry.isWildcard, addresses: entry.addresses) }
     }
 }

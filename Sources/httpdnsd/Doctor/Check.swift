@@ -1,4 +1,5 @@
 import Admin
+import HTTPDNS
 import Platform
 
 /// One thing that `doctor` looks at. It only reads.
@@ -35,5 +36,81 @@ struct Check: Sendable {
         Check(
             subject: subject, well: well, findings: { $0.report?.found(by: subject) },
             reported: { status, _ in findings(status) })
+    }
+}
+
+/// The outcome of checks: what `httpdnsd doctor` shows, as text or as one JSON object.
+struct Diagnosis {
+    /// How long all checks together may take; they run at the same time.
+    private static let patience = Duration.seconds(2)
+
+    /// One check, and what it found; nil: it could not be made.
+    typealias Outcome = (check: Check, findings: [Finding]?)
+
+    let outcomes: [Outcome]
+
+    init(_ outcomes: [Outcome]) { self.outcomes = outcomes }
+
+    /// Makes the checks.
+    init(_ examination: Examination, _ checks: [Check] = Check.all) throws(SystemError) {
+        let deadline = ContinuousClock.now + Self.patience
+        var work: [(Check, BoundedWork<[Finding]?>)] = []
+        for check in checks { work.append((check, try BoundedWork { check.findings(examination) })) }
+        outcomes = work.map { check, work in (check, work.value(by: deadline) ?? [.late]) }
+    }
+
+    var isWell: Bool { outcomes.allSatisfy { $0.findings?.isEmpty ?? true } }
+
+    /// One line that counts; then a line for each finding and one for each remedy, errors first; a line for each check that found
+    /// nothing, and one for those that cannot be made.
+    var text: String {
+        var rows: [[String]] = []
+        let found = outcomes.flatMap { check, findings in (findings ?? []).map { (subject: check.subject, finding: $0) }
+        }
+        for severity in [Finding.Severity.error, .warning] {
+            let found = found.filter { $0.finding.severity == severity }
+            for (index, (subject, finding)) in found.enumerated() {
+                rows.append([severity == .error ? "!" : "~", subject, finding.sentence])
+                let isRepeated = found.dropFirst(index + 1).first?.finding.remedy == finding.remedy
+                if !isRepeated { rows.append(["", "", "  " + finding.remedy]) }
+            }
+        }
+        for (check, findings) in outcomes where findings?.isEmpty == true {
+            rows.append(["ok", check.subject, check.well])
+        }
+        let unknown = outcomes.filter { $0.findings == nil }.map(\.check.subject)
+        if !unknown.isEmpty {
+            rows.append(["-", "unknown", "what cannot be said now: \(unknown.joined(separator: ", "))"])
+        }
+        return summary + "\n" + PlainText.lines(rows)
+    }
+
+    /// `2 problems, 1 warning`.
+    private var summary: String {
+        let severities = outcomes.flatMap { $0.findings ?? [] }.map(\.severity)
+        let (errors, warnings) = (severities.count { $0 == .error }, severities.count { $0 == .warning })
+        let counts = [(errors, "problem"), (warnings, "warning")].filter { $0.0 > 0 }
+        return counts.isEmpty ? "all is well" : counts.map { counted($0, $1) }.joined(separator: ", ")
+    }
+
+    /// Documented in Documentation/Control.md.
+    var json: String {
+        JSONWriter.object { writer in
+            writer.member("well", isWell)
+            writer.member("checks", objects: outcomes) { outcome, writer in
+                writer.member("check", outcome.check.subject)
+                writer.member("made", outcome.findings != nil)
+                writer.member("findings", objects: outcome.findings ?? []) { $0.write(to: &$1) }
+            }
+        }
+    }
+}
+
+extension Finding {
+    /// For a check that did not end in time.
+    fileprivate static var late: Finding {
+        Finding(
+            "check.late", .error, "this check did not end in time: a file system or a program hangs",
+            mend: "`mount` shows file systems of other machines; try again")
     }
 }

@@ -12,11 +12,11 @@ extension Check {
     /// What went wrong with the shared cache so many seconds ago is over.
     private static let wellAfter = 600
 
-    static let sharedCache = Check(
+    static let sharedCache: Check = Check(
         subject: "shared", well: "the shared cache answers and takes answers, or none is configured",
         findings: { examined in
             let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
-            let said = examined.report?.found(by: "shared")
+            let said = examined.report?.found(by: sharedCache.subject)
             guard asked != nil || said != nil else { return nil }
             // What is seen from here goes before what the server says of the same, and before a pause that is over.
             var keys = (asked ?? []).map(\.key)

@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSWire
 import Platform
 
@@ -32,14 +33,12 @@ extension Check {
             mend: "`ip address` and `ip route` show what there is; connect the network")
     }
 
-    private static let providersSubject = "providers"
-
-    static let providers = Check(
-        subject: providersSubject, well: "every provider is asked, and none is known to fail",
+    static let providers: Check = Check(
+        subject: "providers", well: "every provider is asked, and none is known to fail",
         findings: { examined in
             guard !examined.isCutOff, examined.report != nil || !examined.questions.isEmpty else { return nil }
             let hasRoute = { (address: SocketAddress) in examined.usesProxy || examined.hasRoute(address) }
-            let seen = examined.report?.found(by: providersSubject) ?? []
+            let seen = examined.report?.found(by: providers.subject) ?? []
             let asked = examined.settings.providers.compactMap { entry -> Finding? in
                 guard let reason = examined.questions[entry.name] ?? nil,
                     !seen.contains(where: { $0.provider == entry.name })
@@ -230,6 +229,15 @@ extension Check {
 }
 
 extension Examination {
+    /// Those that the server would ask: none while HTTPDNS is not in use, and none whose limit of calls is reached, or that has
+    /// refused the account.
+    var providersToAsk: [Configuration.ProviderEntry] {
+        let isOff = report?.found(by: Check.httpdnsSwitch.subject).isEmpty == false
+        guard settings.route.mode != .localDNSOnly, !isOff else { return [] }
+        let unasked = (report?.found(by: Check.providers.subject) ?? []).filter(\.isOfAccount).map(\.provider)
+        return settings.providers.filter { !unasked.contains($0.name) }
+    }
+
     /// Whether requests go to a proxy, and not to the addresses of the providers.
     fileprivate var usesProxy: Bool { settings.http.proxy != nil }
 
@@ -257,4 +265,9 @@ extension Configuration.ProviderEntry {
         if case .address(let address) = url.host { return address.isLoopback }
         return !addresses.isEmpty && addresses.allSatisfy(\.address.isLoopback)
     }
+}
+
+extension Finding {
+    /// Whether the provider's calls are used up, or it refuses the account.
+    fileprivate var isOfAccount: Bool { ["provider.refused", "provider.exhausted", "provider.disabled"].contains(key) }
 }

@@ -11,7 +11,7 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// What tells of the service, and takes commands: for the control API and for monitors.
+/// What tells of the service, and takes commands: for the control API and for monitors. Without either DNS is served all the same.
 @Loop
 final class Administration {
     let service: DNSService
@@ -19,11 +19,18 @@ final class Administration {
     let queries: QueryLog
     let startedAt: Instant
     /// The same in seconds since 1970, by the clock of that time: metrics of one process must have one start.
-    private let startedTime = Int(time(nil))
+    let startedTime = Int(time(nil))
     /// Whether the server takes no more queries.
     var isStopping = false
     /// Whether another process takes over right now.
     var isBeingReplaced: @Loop () -> Bool = { false }
+
+    private var control: HTTPServer?
+    private var monitor: HTTPServer?
+    /// The listening socket for commands, while it is served.
+    private(set) var controlNumber: Int32?
+    /// How often a port for monitors is tried that another process holds: it may give it back.
+    private static let pause: Duration = .seconds(1)
 
     var composition: Composition { service.composition }
     var resolver: Resolver { service.resolver }
@@ -33,6 +40,58 @@ final class Administration {
         self.changes = changes
         self.queries = queries
         startedAt = service.loop.now
+    }
+
+    /// Takes commands from now on.
+    func startControl(on sockets: ControlSockets?) {
+        guard let sockets, let descriptor = sockets.commands.takeDescriptor() else { return }
+        let number = descriptor.number
+        do throws(SystemError) {
+            control = try serve("control", on: ListeningSocket(local: descriptor), ControlAPI(target: self))
+            controlNumber = number
+        } catch {
+            service.log.logger.log(.startControlSocket, "\(error); serving without a control socket")
+            sockets.removeFiles()
+        }
+    }
+
+    /// Answers monitors from now on.
+    func startMonitor(at endpoint: AddressAndPort, isFirstTry: Bool = true) {
+        guard !isStopping else { return }
+        do throws(SystemError) {
+            guard let address = SocketAddress(endpoint) else {
+                throw SystemError(code: ENODEV, operation: "listen on \(endpoint)")
+            }
+            let monitors = MonitorAPI(target: self, looksUp: endpoint.address.isLoopback, clock: service.loop)
+            monitor = try serve("control.http", on: ListeningSocket(address), monitors)
+        } catch {
+            if isFirstTry { service.log.logger.log(.startMonitor, "control.http: \(error); serving without metrics") }
+            // The port is another server's, or the interface is not there yet.
+            guard [EADDRINUSE, ENODEV].contains(error.code) else { return }
+            _ = service.loop.schedule(after: Self.pause) { [weak self] in
+                self?.startMonitor(at: endpoint, isFirstTry: false)
+            }
+        }
+    }
+
+    private func serve(
+        _ name: String, on socket: ListeningSocket, _ api: any HTTPService
+    ) throws(SystemError) -> HTTPServer {
+        try HTTPServer(name, on: socket, service: api, loop: service.loop, events: service.events)
+    }
+
+    /// Takes no more commands. Harmless the second time.
+    func stopControl() {
+        control?.stop()
+        control = nil
+        controlNumber = nil
+    }
+
+    /// Answers neither commands nor monitors any more. Harmless the second time.
+    func stop() {
+        stopControl()
+        monitor?.stop()
+        monitor = nil
     }
 }
 
@@ -160,9 +219,9 @@ extension Administration: MonitorTarget {
 
     var traffic: TrafficReport {
         var report = TrafficReport()
-        report.answers = AnswerKind.allCases.map { ($0.word, HistogramReport(service.server.latencies($0))) }
+        report.answers = AnswerKind.allCases.map { ($0.word, service.server.latencies($0)) }
         report.providers = composition.providers.map {
-            ($0.entry.name, HistogramReport($0.upstream.account.latencies.total))
+            ($0.entry.name, $0.upstream.account.latencies.total)
         }
         report.calls = composition.providers.flatMap(\.upstream.knownEndpoints)
             .reduce(0) { $0 &+ $1.health.counters.requests }
@@ -182,11 +241,6 @@ extension Administration: MonitorTarget {
             .init(milliseconds: Int($0.after / .milliseconds(1)), kind: $0.kind.rawValue, text: $0.text)
         }
         return report
-    }
-
-    func metrics(in format: MetricsFormat) -> String {
-        let source = MetricSource(traffic, of: service, since: startedTime)
-        return ServiceMetrics.all.map { $0.text(of: source, in: format) }.joined()
     }
 
     func findings(in status: StatusReport) -> [Finding] { Check.all.flatMap { $0.reported(status) { _ in true } } }
@@ -222,13 +276,5 @@ extension ForgedAddress {
         first = UTCTime(milliseconds: entry.first * 1_000).description
         last = UTCTime(milliseconds: entry.last * 1_000).description
         count = entry.count
-    }
-}
-
-extension HistogramReport {
-    fileprivate init(_ total: LatencyHistogram.Total) {
-        self.init(
-            bounds: LatencyHistogram.bounds.map { $0 / .seconds(1) }, counts: total.counts,
-            sum: total.sum / .seconds(1))
     }
 }

@@ -145,12 +145,8 @@ enum Replacement {
         @Loop
         func wait(for word: Word, clock: any LoopClock) async throws(Failure) -> [PassedDescriptor] {
             var arrived = Arrived()
-            let deadline = clock.now + Replacement.patience
-            while try !arrived.take(word, from: socket) {
-                if clock.now >= deadline {
-                    try arrived.close(before: word, from: socket, after: Replacement.patience)
-                    break
-                }
+            let began = clock.now
+            while try !arrived.take(word, from: socket, since: began, now: clock.now, within: Replacement.patience) {
                 await clock.sleep(until: clock.now + Replacement.pause)
             }
             return arrived.descriptors
@@ -159,12 +155,8 @@ enum Replacement {
         /// The same before the loop runs: blocks the calling thread.
         func wait(for word: Word, within limit: Duration) throws(Failure) -> [PassedDescriptor] {
             var arrived = Arrived()
-            let deadline = Instant.bootTime + limit
-            while try !arrived.take(word, from: socket) {
-                if Instant.bootTime >= deadline {
-                    try arrived.close(before: word, from: socket, after: limit)
-                    break
-                }
+            let began = Instant.bootTime
+            while try !arrived.take(word, from: socket, since: began, now: .bootTime, within: limit) {
                 usleep(UInt32(Replacement.pause / .microseconds(1)))
             }
             return arrived.descriptors
@@ -201,10 +193,15 @@ enum Replacement {
             return false
         }
 
-        /// Receives nothing more but what has come before.
-        mutating func close(before word: Word, from socket: NoticeSocket, after limit: Duration) throws(Failure) {
+        /// The same within a time, at whose end nothing more is received but what has come before.
+        mutating func take(
+            _ word: Word, from socket: NoticeSocket, since began: Instant, now: Instant, within limit: Duration
+        ) throws(Failure) -> Bool {
+            if try take(word, from: socket) { return true }
+            guard now >= began + limit else { return false }
             socket.endReceiving()
             guard try take(word, from: socket) else { throw .silent(limit) }
+            return true
         }
     }
 }

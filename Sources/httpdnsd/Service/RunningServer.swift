@@ -28,7 +28,7 @@ final class RunningServer {
     private let memory: MemoryBudget
     private let log: LogOutput
     private var changes: ServiceChanges?
-    private var administration: AdministrationServers?
+    private var administration: Administration?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
     private var isStopping = false
@@ -67,7 +67,7 @@ final class RunningServer {
         defer { loop.stop() }
         let service: DNSService
         let changes: ServiceChanges
-        let administration: AdministrationServers
+        let administration: Administration
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
             for (provider, file) in settings.unreadableAuthorities {
@@ -90,7 +90,7 @@ final class RunningServer {
                 loop: loop)
             let queries = QueryLog(of: service)
             changes = ServiceChanges(of: service, queries, base: settings, from: source, policy: policy)
-            administration = AdministrationServers(Administration(of: service, changes, queries), log: log)
+            administration = Administration(of: service, changes, queries)
             (self.changes, self.administration) = (changes, administration)
             try await begin(service)
         } catch {
@@ -122,7 +122,7 @@ final class RunningServer {
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
         tell(.stopping)
-        administration.target.isStopping = true
+        administration.isStopping = true
         if succession?.stop() == true { controlSockets?.leaveFiles() }
         while predecessor != nil { await loop.sleep(until: loop.now + .milliseconds(1)) }
         changes.policy.stop()
@@ -174,7 +174,7 @@ final class RunningServer {
     /// Serves also monitors, and a process that is to replace this one, once no other server has their sockets.
     private func settleIn(
         _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService,
-        _ administration: AdministrationServers
+        _ administration: Administration
     ) {
         guard !isStopping else { return }
         if let endpoint = settings.control.http { administration.startMonitor(at: endpoint) }
@@ -192,7 +192,7 @@ final class RunningServer {
                 stopRequest.take()?.resume()
             })
         self.succession = succession
-        administration.target.isBeingReplaced = { [unowned succession] in succession.isUnderWay }
+        administration.isBeingReplaced = { [unowned succession] in succession.isUnderWay }
         succession.begin()
     }
 

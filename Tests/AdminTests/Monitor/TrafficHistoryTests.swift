@@ -16,7 +16,10 @@ struct TrafficHistoryTests {
 
         var all: TrafficReport {
             func latencies(_ label: String, _ fast: Int, _ slow: Int = 0) -> TrafficReport.Latencies {
-                (label, HistogramReport(bounds: [0.001], counts: [fast, slow], sum: 0))
+                let histogram = LatencyHistogram()
+                histogram.add(nanoseconds: 1, count: fast)
+                histogram.add(nanoseconds: .max, count: slow)
+                return (label, histogram.total)
             }
             var report = TrafficReport()
             report.answers = [latencies("cache", fast, slow), latencies("none", failed), latencies("stale", stale)]
@@ -53,7 +56,8 @@ struct TrafficHistoryTests {
     private func history() -> TrafficHistory { TrafficHistory(clock: clock) { [counters] in counters.all } }
 
     private func step(_ fast: Int, _ slow: Int = 0, calls: Int = 0) -> [UInt32] {
-        [fast + slow, 0, 0, fast, slow, calls, 0].map { UInt32($0) }
+        let between = Array(repeating: 0, count: LatencyHistogram.bounds.count - 1)
+        return ([fast + slow, 0, 0, fast] + between + [slow, calls, 0]).map { UInt32($0) }
     }
 
     @Test @Loop func `a step has the answers and the calls between its beginning and its end`() async {
