@@ -2,6 +2,7 @@
 // control frame by which a collector accepts (Frame Streams: an escape, a length, ACCEPT), and the end comes at once.
 
 @testable import DNSServer
+import DNSWire
 import Foundation
 import Glibc
 @testable import Platform

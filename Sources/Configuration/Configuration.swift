@@ -1,5 +1,5 @@
 package import DNSResolver
-import DNSWire
+package import DNSWire
 import Platform
 
 /// The whole configuration, read and checked: every value has its type, every key its default.

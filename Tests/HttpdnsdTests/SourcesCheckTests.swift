@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSWire
 import Platform
 import Testing
 

@@ -1,3 +1,4 @@
+import DNSWire
 import HTTPDNS
 
 extension Configuration.ProviderEntry {

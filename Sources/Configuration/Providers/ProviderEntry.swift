@@ -48,7 +48,7 @@ extension Configuration {
         package var pins: [PublicKeyPin] = []
         /// Suffixes it is asked for; empty: all names.
         @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) package var names: [Name] = []
-        @Setting("client_subnet", .clientSubnet, shapesAnswers: true) package var clientSubnet = ClientSubnet.off
+        @Setting("client_subnet", .clientSubnet, shapesAnswers: true) package var clientSubnet = ReportedNetwork.off
         /// Calls a day; 0: no limit.
         @Setting("daily_limit", .integer(in: 0...Int.max)) package var dailyLimit = 0
         /// The same in a month.
@@ -130,5 +130,22 @@ extension PayloadEncryption {
         case .des: key.utf8.count >= PayloadCipher.desECB.keyLength ? nil : "must have at least 8 characters"
         case .aes: key.utf8.count == PayloadCipher.aes128CBC.keyLength ? nil : "must have exactly 16 characters"
         }
+    }
+}
+
+extension Kind where Value == ReportedNetwork {
+    static var clientSubnet: Kind {
+        .text(
+            "client subnet", range: "off, client/1 to client/32, or a network",
+            expected: "\"off\", \"client/24\" or a network in quotes",
+            parse: { text throws(ValueProblem) in
+                if text == "off" { return .off }
+                if text.hasPrefix("client/"), let bits = AddressAndPort.port(text.dropFirst(7)), (1...32).contains(bits)
+                {
+                    return .clients(ClientScoping(bits: Int(bits)))
+                }
+                if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }
+                throw ValueProblem("is not \"off\", \"client/24\" or a network such as \"192.0.2.0/24\"")
+            })
     }
 }

@@ -52,7 +52,12 @@ package struct ProviderURL: Hashable, Sendable {
     }
 
     static func hostAndPort(_ authority: Substring) throws(ValueProblem) -> (ProviderHost, UInt16?) {
-        let (hostText, portText) = try AddressAndPort.split(authority)
+        let (hostText, portText): (Substring, Substring?)
+        do throws(AddressAndPort.Fault) {
+            (hostText, portText) = try AddressAndPort.split(authority)
+        } catch {
+            throw ValueProblem(error.rawValue)
+        }
         guard authority.hasPrefix("[") || !hostText.contains(":") else {
             throw ValueProblem("must have its IPv6 address in brackets")
         }

@@ -131,6 +131,14 @@ extension Kind where Value == AddressAndPort {
     }
 }
 
+extension AddressAndPort {
+    /// This address, if packets can be sent to it: an IPv6 address of a link is on one of the machine's interfaces.
+    fileprivate func checkedForZone() throws(ValueProblem) -> AddressAndPort {
+        guard address.recordType == .aaaa, address.isLinkLocal, zone == nil else { return self }
+        throw ValueProblem("needs the interface of its link, as in \"[\(address)%eth0]\"")
+    }
+}
+
 extension Kind where Value == ProviderURL {
     /// Never repeated in an error, because it might have been meant to hold a password.
     static var url: Kind {

@@ -90,8 +90,19 @@ extension Configuration {
         /// Whether every query is logged.
         @Setting("queries", .boolean) package var queries = false
         /// Nil: none.
-        @Setting("dnstap", .optional(.dnstap)) package var dnstap: DnstapCollector?
+        @Setting("dnstap", .optional(.dnstap)) package var dnstap: StreamPlace?
 
         package init() {}
+    }
+}
+
+extension Kind where Value == StreamPlace {
+    static var dnstap: Kind {
+        .text(
+            "unix:PATH or tcp:ADDRESS:PORT",
+            expected: "a collector in quotes such as \"unix:/run/dnstap/collector.sock\"",
+            problem:
+                "is not a collector; write one such as \"unix:/run/dnstap/collector.sock\" (at most 107 bytes behind unix:) or \"tcp:127.0.0.1:6000\"",
+            value: { StreamPlace($0) })
     }
 }

@@ -1,6 +1,6 @@
 import CSystem.Dnstap
 import CSystem.Linux
-import DNSWire
+package import DNSWire
 import Glibc
 package import Platform
 import Scheduling
@@ -11,20 +11,6 @@ import Scheduling
 /// what has no room there is dropped and counted. A thread of libfstrm sends at once when half a queue is used, else within
 /// two seconds.
 @safe package final class Dnstap: Sendable {
-    /// Where the collector listens.
-    package enum Collector: Hashable, Sendable, CustomStringConvertible {
-        /// An absolute path of at most 107 bytes.
-        case unix(String)
-        case tcp(SocketAddress)
-
-        package var description: String {
-            switch self {
-            case .unix(let path): "unix:\(path)"
-            case .tcp(let address): "tcp:\(address)"
-            }
-        }
-    }
-
     package enum State: Equatable {
         /// Before the first attempt has ended.
         case connecting
@@ -41,7 +27,7 @@ import Scheduling
         let queried: UInt64
     }
 
-    package let collector: Collector
+    package let collector: StreamPlace
     /// The producer whose messages are taken off after those of the others: the loop's responses after the queries.
     let last: Int
     // Its functions may be called from any thread.
@@ -55,7 +41,7 @@ import Scheduling
     ///   - producers: how many threads add messages: those over UDP by their numbers, and the loop as the last.
     /// - Throws: when there is no memory or descriptor.
     package init(
-        to collector: Collector, identity: String, version: String, producers: Int
+        to collector: StreamPlace, identity: String, version: String, producers: Int
     ) throws(SystemError) {
         self.collector = collector
         last = max(0, producers - 1)
@@ -63,8 +49,11 @@ import Scheduling
         let opened =
             switch collector {
             case .unix(let path): unsafe cdnstap_open(path, nil, 0, identity, version, count)
-            case .tcp(let address):
-                unsafe address.withSockaddr { unsafe cdnstap_open(nil, $0, $1, identity, version, count) }
+            case .tcp(let endpoint):
+                // An interface that does not exist is none.
+                unsafe (SocketAddress(endpoint) ?? SocketAddress(endpoint.address, port: endpoint.port)).withSockaddr {
+                    unsafe cdnstap_open(nil, $0, $1, identity, version, count)
+                }
             }
         guard let opened = unsafe opened else {
             throw SystemError(code: ENOMEM, operation: "send to dnstap at \(collector)")

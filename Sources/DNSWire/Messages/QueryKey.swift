@@ -177,3 +177,35 @@ package struct ClientScoping: Hashable, Sendable {
         return network(of: client).map { .network($0) } ?? .undisclosed
     }
 }
+
+/// Which client network is sent to a service.
+package enum ReportedNetwork: Hashable, Sendable {
+    case off
+    /// The network of each client.
+    case clients(ClientScoping)
+    /// One network for all clients.
+    case fixed(AddressPrefix)
+
+    /// The prefix lengths of client networks; nil unless clients' networks are sent.
+    package var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
+
+    /// The network sent for a query of clients in `network`, which may be longer than the service may receive.
+    package func reported(for network: AddressPrefix?) -> AddressPrefix? {
+        switch self {
+        case .off: nil
+        case .fixed(let network): network
+        case .clients(let scoping): network.flatMap { scoping.network(of: $0.address) }
+        }
+    }
+}
+
+extension ReportedNetwork: CustomStringConvertible {
+    /// As the configuration has it: `off`, `client/24`, `192.0.2.0/24`.
+    package var description: String {
+        switch self {
+        case .off: "off"
+        case .clients(let scoping): "client/\(scoping.bits)"
+        case .fixed(let network): network.description
+        }
+    }
+}

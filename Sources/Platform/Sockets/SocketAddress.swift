@@ -122,17 +122,18 @@ extension SocketAddress: CustomStringConvertible {
     ///   required.
     /// - Returns: `nil` for anything else: names, an unknown interface, a port over 65535.
     package init?(_ text: String, defaultPort: UInt16? = nil) {
-        // An unbracketed IPv6 address cannot have a port: its last group would look like one.
-        guard let (host, portText) = Self.split(text), let port = Self.port(portText, defaultPort) else { return nil }
-        let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = IPAddress(parts[0]) else { return nil }
+        guard let endpoint = AddressAndPort(text, defaultPort: defaultPort) else { return nil }
+        self.init(endpoint)
+    }
+
+    /// Nil when the zone names no interface of this machine.
+    package init?(_ endpoint: AddressAndPort) {
         var scope: UInt32 = 0
-        if parts.count == 2 {
-            let interface = String(parts[1])
-            scope = unsafe UInt32(interface) ?? if_nametoindex(interface)
-            guard scope != 0, address.recordType == .aaaa else { return nil }
+        if let zone = endpoint.zone {
+            scope = unsafe UInt32(zone) ?? if_nametoindex(zone)
+            guard scope != 0 else { return nil }
         }
-        self.init(address, port: port, scope: scope)
+        self.init(endpoint.address, port: endpoint.port, scope: scope)
     }
 
     /// The address and port in the form that the initializer parses; an IPv6 address is always in brackets.
@@ -149,27 +150,6 @@ extension SocketAddress: CustomStringConvertible {
             guard let base = buffer.baseAddress, let name = unsafe if_indextoname(index, base) else { return nil }
             return unsafe String(cString: name)
         }
-    }
-
-    /// Splits a text into host and port; the port is `nil` where the text has none.
-    private static func split(_ text: String) -> (host: String, port: String?)? {
-        // C functions would read such a text only up to the zero byte.
-        guard !text.utf8.contains(0) else { return nil }
-        if text.hasPrefix("[") {
-            guard let end = text.firstIndex(of: "]") else { return nil }
-            let host = String(text[text.index(after: text.startIndex)..<end])
-            let rest = text[text.index(after: end)...]
-            guard host.contains(":") else { return nil }
-            if rest.isEmpty { return (host, nil) }
-            return rest.hasPrefix(":") ? (host, String(rest.dropFirst())) : nil
-        }
-        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        return parts.count == 2 ? (String(parts[0]), String(parts[1])) : (text, nil)
-    }
-
-    private static func port(_ text: String?, _ defaultPort: UInt16?) -> UInt16? {
-        guard let text else { return defaultPort }
-        return OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 }
 

@@ -28,13 +28,7 @@ package struct LocalDNSServer: Hashable, Sendable {
 
 extension LocalDNSServer: CustomStringConvertible {
     /// `192.0.2.53:53`, `[fe80::1%eth0]:53`.
-    package var description: String {
-        let zone = interface.map { "%\($0)" } ?? ""
-        return switch address {
-        case .v4: "\(address)\(zone):\(port)"
-        case .v6: "[\(address)\(zone)]:\(port)"
-        }
-    }
+    package var description: String { AddressAndPort(address, port: port, zone: interface).description }
 }
 
 extension IPAddress {

@@ -2,27 +2,6 @@ package import DNSWire
 package import HTTPDNS
 package import Platform
 
-/// Which client network is sent to the service.
-package enum ReportedNetwork: Hashable, Sendable {
-    case off
-    /// The network of each client.
-    case clients(ClientScoping)
-    /// One network for all clients.
-    case fixed(AddressPrefix)
-
-    /// The prefix lengths of client networks; nil unless clients' networks are sent.
-    var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
-
-    /// The network sent for a query of clients in `network`, which may be longer than the service may receive.
-    func reported(for network: AddressPrefix?) -> AddressPrefix? {
-        switch self {
-        case .off: nil
-        case .fixed(let network): network
-        case .clients(let scoping): network.flatMap { scoping.network(of: $0.address) }
-        }
-    }
-}
-
 /// One HTTPDNS provider as configured.
 package struct HTTPDNSSettings: Sendable {
     /// The name in logs, `status` and extended errors.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import DNSServer
+import DNSWire
 import HTTPDNS
 import Platform
 

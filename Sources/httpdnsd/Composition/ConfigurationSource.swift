@@ -1,5 +1,6 @@
 import ArgumentParser
 import Configuration
+import DNSWire
 import Glibc
 import HTTPDNS
 import Platform

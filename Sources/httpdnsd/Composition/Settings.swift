@@ -24,11 +24,6 @@ extension LocalDNSServer {
     }
 }
 
-extension SocketAddress {
-    /// Nil when the zone names no interface of this machine.
-    init?(_ endpoint: AddressAndPort) { self.init(endpoint.description) }
-}
-
 extension HTTPDNSSettings {
     /// - Parameter mark: goes with each request; nil: none.
     init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?, mark: LoopMark?) {
@@ -44,7 +39,7 @@ extension HTTPDNSSettings {
             host: host,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             schedule: entry.schedule, names: entry.names,
-            clientSubnet: .init(entry.clientSubnet), dailyLimit: entry.dailyLimit,
+            clientSubnet: entry.clientSubnet, dailyLimit: entry.dailyLimit,
             monthlyLimit: entry.monthlyLimit, unitsOfAnswer: entry.unitsOfAnswer, timeout: entry.timeout,
             mayHedge: entry.hedge)
     }
@@ -55,17 +50,6 @@ extension FreshnessPolicy {
         self.init(
             minTTL: cache.minTTL, maxTTL: cache.maxTTL, negativeTTL: cache.negativeTTL, staleMax: cache.stale.max,
             staleWait: cache.stale.wait, prefetches: cache.prefetch)
-    }
-}
-
-extension ReportedNetwork {
-    init(_ subnet: ClientSubnet) {
-        self =
-            switch subnet {
-            case .off: .off
-            case .client(let bits): .clients(ClientScoping(bits: bits))
-            case .fixed(let network): .fixed(network)
-            }
     }
 }
 
@@ -211,13 +195,7 @@ extension Configuration {
 
 extension Configuration.ControlSettings.Mode {
     /// The permission bits of the socket's file.
-    var permissions: mode_t {
-        switch self {
-        case .owner: 0o600
-        case .group: 0o660
-        case .everyone: 0o666
-        }
-    }
+    var permissions: mode_t { mode_t(rawValue, radix: 8) ?? 0o600 }
 }
 
 /// How often accounts were called that the configuration does not have now: a reload may bring them back.

@@ -111,8 +111,6 @@ extension PortHolders.Program {
 extension AddressAndPort {
     /// Whether a socket bound to this keeps another of its family from being bound to `other`.
     fileprivate func excludes(_ other: AddressAndPort) -> Bool {
-        guard port == other.port else { return false }
-        if address == other.address { return true }
-        return address.recordType == other.address.recordType && (address.isWildcard || other.address.isWildcard)
+        overlaps(other) || port == other.port && address == other.address
     }
 }

@@ -106,7 +106,7 @@ extension Check {
                     "the vendor's console and its page on the state of the service; account and url; a second [[provider]] answers meanwhile",
                 of: name)
         }
-        let targets = addresses.compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
+        let targets = addresses.compactMap { SocketAddress($0) }
         if !targets.isEmpty, !targets.contains(where: hasRoute) {
             let families = Set(targets.map { $0.family == .ipv4 ? "IPv4" : "IPv6" }).sorted()
             let other = families == ["IPv4"] ? "IPv6" : "IPv4"
@@ -246,7 +246,7 @@ extension Examination {
         let providers = report?.providerAddresses
         let written = settings.providers.flatMap { $0.addresses.map(\.description) }
         let servers = report?.localDNS ?? settings.localDNS.servers.map(\.description)
-        let targets = ((providers ?? written) + servers).compactMap { AddressAndPort($0).flatMap { SocketAddress($0) } }
+        let targets = ((providers ?? written) + servers).compactMap { SocketAddress($0) }
         return !usesProxy && !targets.isEmpty && !targets.contains(where: hasRoute)
     }
 }

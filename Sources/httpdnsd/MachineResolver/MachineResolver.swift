@@ -1,4 +1,5 @@
 import Configuration
+import DNSWire
 import Glibc
 import Platform
 import Upstreams

@@ -1,5 +1,6 @@
 import Configuration
 import DNSServer
+import DNSWire
 import Glibc
 import Logging
 import Platform

@@ -1,6 +1,7 @@
 import Admin
 import Configuration
 import DNSServer
+import DNSWire
 import Logging
 import Platform
 import Scheduling
@@ -21,7 +22,7 @@ final class DnstapWatch {
         guard let collector = settings.log.dnstap else { return nil }
         do throws(SystemError) {
             dnstap = try Dnstap(
-                to: Dnstap.Collector(collector), identity: hostName(), version: "httpdnsd \(Release.version)",
+                to: collector, identity: hostName(), version: "httpdnsd \(Release.version)",
                 producers: producers)
         } catch {
             events.report(LogMessage(.dnstapUnavailable, about: "", "\(error)", ["collector": "\(collector)"]))
@@ -74,16 +75,5 @@ final class DnstapWatch {
         }
         (report.sent, report.dropped) = dnstap.counts
         return report
-    }
-}
-
-extension Dnstap.Collector {
-    /// An interface that does not exist is none.
-    fileprivate init(_ collector: DnstapCollector) {
-        switch collector {
-        case .unix(let path): self = .unix(path)
-        case .tcp(let endpoint):
-            self = .tcp(SocketAddress(endpoint) ?? SocketAddress(endpoint.address, port: endpoint.port))
-        }
     }
 }

@@ -22,7 +22,7 @@ import Testing
         ("provider[].ca_file", { $0.providers[0].caFile = "/ca" }),
         ("provider[].pin", { $0.providers[0].pins = [try pin()] }),
         ("provider[].names", { $0.providers[0].names = [try Name("example.com")] }),
-        ("provider[].client_subnet", { $0.providers[0].clientSubnet = .client(bits: 24) }),
+        ("provider[].client_subnet", { $0.providers[0].clientSubnet = .clients(ClientScoping(bits: 24)) }),
         ("route.mode", { $0.route.mode = .httpdnsOnly }), ("route.protect", { $0.route.protect = [try Name("a")] }),
         ("route.bypass", { $0.route.bypass = [] }), ("route.network_names", { $0.route.networkNames = [] }),
         ("forward[].suffixes", { $0.forwards[0].suffixes = [try Name("b")] }),

@@ -38,7 +38,7 @@ import Testing
 
     @Test func `a collector that accepts other content than was offered is unavailable`() async throws {
         let listener = try TestSocket.listener(TestAddress("127.0.0.1"))
-        let target = try #require(SocketAddress("\(listener.localAddress)"))
+        let target = try #require(AddressAndPort("\(listener.localAddress)"))
         let dnstap = try Dnstap(to: .tcp(target), identity: "host", version: "program 1", producers: 1)
         let (socket, _) = try #require(listener.accept())
         // ACCEPT, with the type of content `x`.

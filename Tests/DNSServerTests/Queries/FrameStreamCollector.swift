@@ -1,4 +1,5 @@
 import DNSServer
+import DNSWire
 import Platform
 import TestServers
 import TestSupport
@@ -77,7 +78,7 @@ final class FrameStreamCollector: Sendable {
 
     /// Returns once it is connected to this collector, which must be taking a connection.
     func connect(producers: Int) async throws -> Dnstap {
-        guard let target = SocketAddress("\(address)") else { throw TestFailure("not an address: \(address)") }
+        guard let target = AddressAndPort("\(address)") else { throw TestFailure("not an address: \(address)") }
         let dnstap = try Dnstap(to: .tcp(target), identity: "host", version: "program 1", producers: producers)
         while dnstap.state != .connected { await Task.yield() }
         return dnstap

@@ -1,5 +1,3 @@
-package import DNSWire
-
 /// An IP address and a port, with the zone of a link-local IPv6 address where one is written.
 package struct AddressAndPort: Hashable, Sendable {
     package var address: IPAddress
@@ -27,23 +25,30 @@ package struct AddressAndPort: Hashable, Sendable {
         self.init(address, port: port, zone: zone)
     }
 
+    /// Why a text has no host, as the end of a sentence about it.
+    package enum Fault: String, Error {
+        case isOpen = "has a [ without its ]"
+        case isNoIPv6 = "has something else than IPv6 in brackets"
+        case isFollowed = "has text between ] and the path"
+    }
+
     /// Host and port of `host`, `host:port`, `[IPv6]` and `[IPv6]:port`. Where several colons stand outside of brackets, none
     /// begins a port.
-    static func split(_ text: Substring) throws(ValueProblem) -> (host: Substring, port: Substring?) {
+    package static func split(_ text: Substring) throws(Fault) -> (host: Substring, port: Substring?) {
         guard text.hasPrefix("[") else {
             guard let colon = text.firstIndex(of: ":"), text.lastIndex(of: ":") == colon else { return (text, nil) }
             return (text[..<colon], text[text.index(after: colon)...])
         }
-        guard let close = text.firstIndex(of: "]") else { throw ValueProblem("has a [ without its ]") }
+        guard let close = text.firstIndex(of: "]") else { throw .isOpen }
         let host = text[text.index(after: text.startIndex)..<close]
-        guard host.contains(":") else { throw ValueProblem("has something else than IPv6 in brackets") }
+        guard host.contains(":") else { throw .isNoIPv6 }
         let rest = text[text.index(after: close)...]
-        guard rest.isEmpty || rest.hasPrefix(":") else { throw ValueProblem("has text between ] and the path") }
+        guard rest.isEmpty || rest.hasPrefix(":") else { throw .isFollowed }
         return (host, rest.isEmpty ? nil : rest.dropFirst())
     }
 
     /// Decimal digits only, 0 to 65535.
-    static func port(_ text: some StringProtocol) -> UInt16? {
+    package static func port(_ text: some StringProtocol) -> UInt16? {
         OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 
@@ -61,14 +66,8 @@ package struct AddressAndPort: Hashable, Sendable {
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"/:[]%".utf8.contains($0) }
     }
 
-    /// This address, if packets can be sent to it: an IPv6 address of a link is on one of the machine's interfaces.
-    func checkedForZone() throws(ValueProblem) -> AddressAndPort {
-        guard address.recordType == .aaaa, address.isLinkLocal, zone == nil else { return self }
-        throw ValueProblem("needs the interface of its link, as in \"[\(address)%eth0]\"")
-    }
-
     /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
-    func overlaps(_ other: AddressAndPort) -> Bool {
+    package func overlaps(_ other: AddressAndPort) -> Bool {
         guard port == other.port, address.recordType == other.address.recordType else { return false }
         return address.isWildcard || other.address.isWildcard
     }
@@ -96,8 +95,8 @@ extension AddressAndPort: CustomStringConvertible {
     }
 }
 
-/// Where a collector of dnstap listens.
-package enum DnstapCollector: Hashable, Sendable, CustomStringConvertible {
+/// Where a server takes streams, such as a collector of dnstap: a Unix socket, or an address.
+package enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
     /// Absolute, at most 107 bytes.
     case unix(String)
     case tcp(AddressAndPort)
@@ -105,7 +104,7 @@ package enum DnstapCollector: Hashable, Sendable, CustomStringConvertible {
     /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`.
     ///
     /// - Returns: nil for anything else.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         if text.hasPrefix("unix:/"), text.utf8.count <= 5 + 107 {
             self = .unix(String(text.dropFirst(5)))
         } else if text.hasPrefix("tcp:"), let address = AddressAndPort(text.dropFirst(4)), address.port != 0 {
@@ -120,51 +119,5 @@ package enum DnstapCollector: Hashable, Sendable, CustomStringConvertible {
         case .unix(let path): "unix:\(path)"
         case .tcp(let address): "tcp:\(address)"
         }
-    }
-}
-
-extension Kind where Value == DnstapCollector {
-    static var dnstap: Kind {
-        .text(
-            "unix:PATH or tcp:ADDRESS:PORT",
-            expected: "a collector in quotes such as \"unix:/run/dnstap/collector.sock\"",
-            problem:
-                "is not a collector; write one such as \"unix:/run/dnstap/collector.sock\" (at most 107 bytes behind unix:) or \"tcp:127.0.0.1:6000\"",
-            value: { DnstapCollector($0) })
-    }
-}
-
-/// The client network that is sent to a provider.
-package enum ClientSubnet: Hashable, Sendable, CustomStringConvertible {
-    case off
-    /// This many leading bits of each client's address, 1 to 32.
-    case client(bits: Int)
-    /// The same network for all clients.
-    case fixed(AddressPrefix)
-
-    /// As the file has it.
-    package var description: String {
-        switch self {
-        case .off: "off"
-        case .client(let bits): "client/\(bits)"
-        case .fixed(let prefix): prefix.description
-        }
-    }
-}
-
-extension Kind where Value == ClientSubnet {
-    static var clientSubnet: Kind {
-        .text(
-            "client subnet", range: "off, client/1 to client/32, or a network",
-            expected: "\"off\", \"client/24\" or a network in quotes",
-            parse: { text throws(ValueProblem) in
-                if text == "off" { return .off }
-                if text.hasPrefix("client/"), let bits = AddressAndPort.port(text.dropFirst(7)), (1...32).contains(bits)
-                {
-                    return .client(bits: Int(bits))
-                }
-                if text.contains("/"), let prefix = AddressPrefix(text) { return .fixed(prefix) }
-                throw ValueProblem("is not \"off\", \"client/24\" or a network such as \"192.0.2.0/24\"")
-            })
     }
 }
