@@ -5,7 +5,7 @@ package enum Metrics {
     package typealias Family = MetricFamily<StatusReport>
 
     package static let all: [Family] =
-        server + queries + encrypted + cache + disk + shared + providers + addresses + network + apps
+        server + queries + cache + shared + providers + addresses + network
 
     private static let server: [Family] = [
         .init("build_info", .gauge, "The version, as a label; the value is 1.", by: "version") {
@@ -31,9 +31,6 @@ package enum Metrics {
     private static let queries: [Family] = [
         .init("pending_queries", .gauge, "Queries that wait for an answer.", \.queries),
         .init("tcp_connections", .gauge, "Open TCP connections of clients.", \.connections),
-    ]
-
-    private static let encrypted: [Family] = [
         .init(
             "encrypted_connections", .gauge, "Open connections over TLS and HTTPS, those in their handshake included.",
             \.encrypted?.connections),
@@ -61,9 +58,6 @@ package enum Metrics {
         .init("cache_misses", .counter, "Queries that were not.", \.cache.misses),
         .init("stale_answers", .counter, "Misses answered with an answer past its TTL.", \.cache.stale),
         .init("prefetches", .counter, "Answers renewed before they expired.", \.cache.refreshes),
-    ]
-
-    private static let disk: [Family] = [
         .init("disk_up", .gauge, "1 while the cache file is in use.") { $0.disk.map(\.fileError.isEmpty) },
         .init("disk_loaded_answers", .counter, "Answers read from the file.", \.disk?.loaded),
         .init("disk_written_answers", .counter, "Answers written to the file.", \.disk?.written),
@@ -155,9 +149,6 @@ package enum Metrics {
         .init("network_changes", .counter, "Changes of the network.", \.networkChanges),
         .init("bad_addresses", .gauge, "Addresses reported with badip.", \.badAddresses),
         .init("last_resort_answers", .counter, "Answers from preset.last_resort.", \.lastResortAnswers),
-    ]
-
-    private static let apps: [Family] = [
         .init("dnstap_up", .gauge, "1 while the dnstap collector is connected.") {
             $0.dnstap.map { $0.state == "connected" }
         },

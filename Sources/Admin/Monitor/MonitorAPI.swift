@@ -150,8 +150,8 @@ package struct MonitorAPI: HTTPService {
             traffic: history.recent)
         return JSONWriter.object { writer in
             writer.member("verdict", object: { Self.write(verdict, to: &$0) })
-            writer.member("status", object: { status.write(to: &$0) })
-            writer.member("bounds_us", numbers: LatencyHistogram.bounds.map { $0.nanoseconds / 1_000 })
+            writer.member("status", status)
+            writer.member("bounds_us", LatencyHistogram.bounds.map { $0.nanoseconds / 1_000 })
             writer.member("answers", objects: traffic.answers, Self.write)
             writer.member("hour", object: { write(history.hour, steps.hour, current.hour, to: &$0) })
             writer.member("day", object: { write(history.day, steps.day, current.day, to: &$0) })
@@ -172,7 +172,7 @@ package struct MonitorAPI: HTTPService {
         writer.member("stale", verdict.traffic.stale)
         writer.member("causes", objects: verdict.causes) { cause, writer in
             writer.member("level", cause.level.rawValue)
-            cause.finding.write(to: &writer)
+            cause.finding.writeMembers(to: &writer)
         }
     }
 
@@ -182,18 +182,12 @@ package struct MonitorAPI: HTTPService {
     ) {
         writer.member("step_seconds", chart.length.components.seconds)
         writer.member("elapsed_seconds", chart.elapsed(at: history.now).components.seconds)
-        writer.member("steps", numbers: steps.joined())
-        writer.member("current", numbers: current)
+        writer.member("steps", Array(steps.joined()))
+        writer.member("current", current)
     }
 
     private static func write(_ latencies: TrafficReport.Latencies, to writer: inout JSONWriter) {
         writer.member("label", latencies.label)
-        writer.member("counts", numbers: latencies.histogram.counts)
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func member(_ key: String, numbers: some Sequence<some BinaryInteger>) {
-        member(key, array: { writer in for number in numbers { writer.integer(number) } })
+        writer.member("counts", latencies.histogram.counts)
     }
 }

@@ -1,3 +1,5 @@
+import HTTPDNS
+
 /// Something that is wrong on this machine or in its network, and what mends it: for `doctor` and for the page.
 package struct Finding: JSONRecord {
     package enum Severity: String, JSONValue {

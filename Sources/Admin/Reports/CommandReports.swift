@@ -93,8 +93,8 @@ package struct WhyReport: JSONRecord {
 
     package init(lines: [String]) { self.lines = lines }
 
-    package func write(to writer: inout JSONWriter) {
-        writeMembers(to: &writer)
+    package func writeMembers(to writer: inout JSONWriter) {
+        writeOwnMembers(to: &writer)
         writer.member("entries", objects: lines, Self.write)
     }
 

@@ -3,20 +3,18 @@ package import HTTPDNS
 /// A report of the control API. Its members are the properties that are marked with `@Member`, in their order.
 package protocol JSONRecord: Equatable, JSONValue {
     /// Writes all members, and what follows from them.
-    func write(to writer: inout JSONWriter)
+    func writeMembers(to writer: inout JSONWriter)
 }
 
 extension JSONRecord {
     /// The report as one JSON object.
-    package var json: String { JSONWriter.object { write(to: &$0) } }
+    package var json: String { JSONWriter.text(of: self) }
 
-    package func write(to writer: inout JSONWriter) { writeMembers(to: &writer) }
+    package func write(to writer: inout JSONWriter) { writer.object(writeMembers) }
 
-    func writeMembers(to writer: inout JSONWriter) { for member in members { member.write(to: &writer) } }
+    package func writeMembers(to writer: inout JSONWriter) { writeOwnMembers(to: &writer) }
 
-    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, object: { write(to: &$0) }) }
-
-    package func writeElement(to writer: inout JSONWriter) { writer.object { write(to: &$0) } }
+    func writeOwnMembers(to writer: inout JSONWriter) { for member in members { member.write(to: &writer) } }
 
     private var members: [any ReportMember] {
         Mirror(reflecting: self).children.compactMap { $0.value as? any ReportMember }
@@ -62,64 +60,8 @@ extension Member: ReportMember {
         let value = wrappedValue
         if presence == .ifAny, value.isNone { return }
         if !words.isEmpty, let flag = value as? Bool { return writer.member(key, flag ? words[0] : words[1]) }
-        value.write(key, to: &writer)
+        writer.member(key, value)
     }
-}
-
-/// What a member of a report can be.
-package protocol JSONValue: Sendable {
-    /// Writes it as a member of an object.
-    func write(_ key: String, to writer: inout JSONWriter)
-    /// Writes it as an element of an array.
-    func writeElement(to writer: inout JSONWriter)
-    /// Whether it is nil, zero, or an empty text.
-    var isNone: Bool { get }
-}
-
-extension JSONValue {
-    package func writeElement(to writer: inout JSONWriter) {}
-
-    package var isNone: Bool { false }
-}
-
-extension String: JSONValue {
-    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
-
-    package func writeElement(to writer: inout JSONWriter) { writer.string(self) }
-
-    package var isNone: Bool { isEmpty }
-}
-
-extension Bool: JSONValue {
-    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
-}
-
-extension Int: JSONValue {
-    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, self) }
-
-    package func writeElement(to writer: inout JSONWriter) { writer.integer(self) }
-
-    package var isNone: Bool { self == 0 }
-}
-
-extension Optional: JSONValue where Wrapped: JSONValue {
-    package func write(_ key: String, to writer: inout JSONWriter) {
-        guard let self else { return writer.member(key, String?.none) }
-        self.write(key, to: &writer)
-    }
-
-    package var isNone: Bool { self == nil }
-}
-
-extension Array: JSONValue where Element: JSONValue {
-    package func write(_ key: String, to writer: inout JSONWriter) {
-        writer.member(key, array: { writer in for element in self { element.writeElement(to: &writer) } })
-    }
-}
-
-/// One of some words.
-extension JSONValue where Self: RawRepresentable<String> {
-    package func write(_ key: String, to writer: inout JSONWriter) { writer.member(key, rawValue) }
 }
 
 extension JSONWriter {

@@ -35,10 +35,10 @@ package struct QueryReport: JSONRecord {
 
     init(ended: String) { self.ended = ended }
 
-    package func write(to writer: inout JSONWriter) {
+    package func writeMembers(to writer: inout JSONWriter) {
         guard dropped == 0 else { return writer.member("dropped", dropped) }
         guard ended.isEmpty else { return writer.member("ended", ended) }
-        writeMembers(to: &writer)
+        writeOwnMembers(to: &writer)
     }
 
     /// How long it took.

@@ -1,3 +1,5 @@
+import HTTPDNS
+
 extension StatusReport {
     /// The encrypted listeners and their certificate.
     package struct Encrypted: JSONRecord {

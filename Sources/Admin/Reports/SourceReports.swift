@@ -55,8 +55,8 @@ extension StatusReport {
 
         package init() {}
 
-        package func write(to writer: inout JSONWriter) {
-            writeMembers(to: &writer)
+        package func writeMembers(to writer: inout JSONWriter) {
+            writeOwnMembers(to: &writer)
             writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
             writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
         }

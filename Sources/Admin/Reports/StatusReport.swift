@@ -87,9 +87,9 @@ package struct StatusReport: JSONRecord {
     /// Providers whose answers can be forged or replayed on the path.
     package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
 
-    package func write(to writer: inout JSONWriter) {
-        writeMembers(to: &writer)
-        writer.member("forgeable", strings: forgeable)
+    package func writeMembers(to writer: inout JSONWriter) {
+        writeOwnMembers(to: &writer)
+        writer.member("forgeable", forgeable)
     }
 }
 

@@ -16,36 +16,24 @@ package struct JSONWriter {
         return writer.text
     }
 
-    /// The text of one array of strings.
-    package static func array(strings: [String]) -> String {
+    /// The text of one value.
+    package static func text(of value: some JSONValue) -> String {
         var writer = JSONWriter()
-        writer.enclose("[", "]") { writer in for string in strings { writer.string(string) } }
+        value.write(to: &writer)
         return writer.text
     }
 
     /// An object as an element of an array.
     package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
 
-    /// A string as an element of an array.
-    package mutating func string(_ value: String) {
-        separate()
-        text += Self.quoted(value)
-    }
-
-    /// A number as an element of an array.
-    package mutating func integer(_ value: some BinaryInteger) {
-        separate()
-        text += String(value)
-    }
+    /// A value as an element of an array.
+    package mutating func element(_ value: some JSONValue) { value.write(to: &self) }
 
     // MARK: Members of an object
 
-    package mutating func member(_ key: String, _ value: String?) {
-        member(key, literal: value.map(Self.quoted) ?? "null")
-    }
-
-    package mutating func member(_ key: String, _ value: (some BinaryInteger)?) {
-        member(key, literal: value.map { String($0) } ?? "null")
+    package mutating func member(_ key: String, _ value: some JSONValue) {
+        begin(key)
+        value.write(to: &self)
     }
 
     /// A number with three decimals.
@@ -53,10 +41,9 @@ package struct JSONWriter {
     /// - Parameter value: thousandths, 0 or more.
     package mutating func member(_ key: String, thousandths value: Int64) {
         let decimals = String(1_000 + value % 1_000).dropFirst()
-        member(key, literal: "\(value / 1_000).\(decimals)")
+        begin(key)
+        write("\(value / 1_000).\(decimals)")
     }
-
-    package mutating func member(_ key: String, _ value: Bool) { member(key, literal: value ? "true" : "false") }
 
     package mutating func member(_ key: String, object members: (inout JSONWriter) -> Void) {
         begin(key)
@@ -68,38 +55,28 @@ package struct JSONWriter {
         enclose("[", "]", elements)
     }
 
-    package mutating func member(_ key: String, strings: [String]) {
-        member(key, array: { writer in for string in strings { writer.string(string) } })
-    }
-
-    private mutating func member(_ key: String, literal: String) {
-        begin(key)
-        text += literal
-        needsComma = true
-    }
-
     private mutating func begin(_ key: String) {
-        separate()
-        text += Self.quoted(key) + ":"
+        write(Self.quoted(key) + ":")
         needsComma = false
     }
 
-    private mutating func enclose(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
-        separate()
-        text += open
+    fileprivate mutating func enclose(_ open: String, _ close: String, _ body: (inout JSONWriter) -> Void) {
+        write(open)
         needsComma = false
         body(&self)
         text += close
         needsComma = true
     }
 
-    private mutating func separate() {
+    /// Writes a whole value.
+    fileprivate mutating func write(_ literal: String) {
         if needsComma { text += "," }
+        text += literal
         needsComma = true
     }
 
     /// A string in quotes, with escape sequences where required (RFC 8259 section 7) and for display controls.
-    private static func quoted(_ value: String) -> String {
+    fileprivate static func quoted(_ value: String) -> String {
         var bytes: [UInt8] = [UInt8(ascii: "\"")]
         bytes.reserveCapacity(value.utf8.count + 2)
         // Bytes as long as that will do: a response may have 64 KiB of text, and scalars take 20 times as long.
@@ -140,6 +117,59 @@ package struct JSONWriter {
         let digits = String(unit, radix: 16)
         bytes += ("\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits).utf8
     }
+}
+
+/// What JSON text can hold.
+package protocol JSONValue: Sendable {
+    /// Writes it where a value may stand.
+    func write(to writer: inout JSONWriter)
+    /// Whether it is nil, zero, or an empty text.
+    var isNone: Bool { get }
+}
+
+extension JSONValue {
+    package var isNone: Bool { false }
+}
+
+extension String: JSONValue {
+    package func write(to writer: inout JSONWriter) { writer.write(JSONWriter.quoted(self)) }
+
+    package var isNone: Bool { isEmpty }
+}
+
+extension Bool: JSONValue {
+    package func write(to writer: inout JSONWriter) { writer.write(self ? "true" : "false") }
+}
+
+extension JSONValue where Self: BinaryInteger {
+    package func write(to writer: inout JSONWriter) { writer.write(String(self)) }
+
+    package var isNone: Bool { self == 0 }
+}
+
+extension Int: JSONValue {}
+extension Int64: JSONValue {}
+extension UInt16: JSONValue {}
+extension UInt32: JSONValue {}
+
+/// Null where there is none.
+extension Optional: JSONValue where Wrapped: JSONValue {
+    package func write(to writer: inout JSONWriter) {
+        if let self { self.write(to: &writer) } else { writer.write("null") }
+    }
+
+    package var isNone: Bool { if case .none = self { true } else { false } }
+}
+
+extension Array: JSONValue where Element: JSONValue {
+    package func write(to writer: inout JSONWriter) {
+        writer.enclose("[", "]") { writer in for element in self { element.write(to: &writer) } }
+    }
+}
+
+/// One of some words.
+extension JSONValue where Self: RawRepresentable<String> {
+    package func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
 }
 
 /// Text that a display shows, and does not act on: every control character is escaped, as in `\x1b` and `\u{202e}`.

@@ -59,10 +59,10 @@ extension VendorService {
         let body = JSONWriter.object { writer in
             for (key, type) in [("service_ip", RecordType.a), ("service_ipv6", .aaaa)] {
                 let addresses = addresses.filter { $0.recordType == type }
-                writer.member(key, strings: addresses.map(\.description))
+                writer.member(key, addresses.map(\.description))
                 // The port by which this call came, which is open on the way to here.
                 guard let port = request.port, !addresses.isEmpty else { continue }
-                writer.member(key + "_port", array: { ports in for _ in addresses { ports.integer(Int(port)) } })
+                writer.member(key + "_port", addresses.map { _ in port })
             }
         }
         return ServiceReply(200, json: body)
@@ -103,8 +103,8 @@ private struct AliyunServiceForm: ServiceForm {
         let ttl = known.reduce(isPartial ? Self.longestPartial : .max) { min($0, $1.ttl) }
         return JSONWriter.object { writer in
             writer.member("host", host.text)
-            writer.member("ips", strings: families.first { $0.type == .a }?.found?.texts ?? [])
-            if let v6 = families.first(where: { $0.type == .aaaa })?.found { writer.member("ipsv6", strings: v6.texts) }
+            writer.member("ips", families.first { $0.type == .a }?.found?.texts ?? [])
+            if let v6 = families.first(where: { $0.type == .aaaa })?.found { writer.member("ipsv6", v6.texts) }
             writer.member("ttl", ttl)
             if known.contains(where: { $0.absence == nil }) { writer.member("origin_ttl", ttl) }
             writer.member("client_ip", client.description)
@@ -138,7 +138,7 @@ private struct AliyunServiceForm: ServiceForm {
     ) {
         writer.member("host", host.text)
         writer.member("client_ip", client.description)
-        writer.member("ips", strings: found.texts)
+        writer.member("ips", found.texts)
         writer.member("type", type.rawValue)
         writer.member("ttl", found.ttl)
         if found.absence == nil { writer.member("origin_ttl", found.ttl) }

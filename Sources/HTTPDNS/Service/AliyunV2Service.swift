@@ -121,7 +121,7 @@ private struct AliyunV2ServiceForm: ServiceForm {
     }
 
     private static func write(_ found: ServiceAddresses, to writer: inout JSONWriter) {
-        writer.member("ips", strings: found.texts)
+        writer.member("ips", found.texts)
         writer.member("ttl", found.ttl)
         switch found.absence {
         case .noRecord: writer.member("no_ip_code", "RRNotExist")

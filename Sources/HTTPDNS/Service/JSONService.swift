@@ -83,7 +83,7 @@ private struct JSONServiceForm: ServiceForm {
         // The short form has no word for a failure, and an empty list denies.
         if isShort, message.responseCode == .noError || message.responseCode == .nameError {
             let found = message.answers.filter { $0.type == question.type }.map(dataText)
-            return ServiceReply(200, json: JSONWriter.array(strings: found))
+            return ServiceReply(200, json: JSONWriter.text(of: found))
         }
         let body = JSONWriter.object { writer in
             writer.member("Status", message.responseCode.rawValue)

@@ -53,17 +53,13 @@ final class LogFormatter: Sendable {
             writer.member("message", message)
             for (key, value) in fields.sorted(by: { $0.key < $1.key }) where key != LogKind.field {
                 switch value {
-                case .stringConvertible(let number as any BinaryInteger): Self.write(number, key, to: &writer)
+                case .stringConvertible(let number as any BinaryInteger): writer.member(key, Int(clamping: number))
                 case .stringConvertible(let time as Milliseconds):
                     writer.member(key, thousandths: time.microseconds)
                 default: writer.member(key, Self.cut("\(value)"))
                 }
             }
         }
-    }
-
-    private static func write(_ number: some BinaryInteger, _ key: String, to writer: inout JSONWriter) {
-        writer.member(key, number)
     }
 
     // MARK: Length

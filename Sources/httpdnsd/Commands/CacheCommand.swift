@@ -48,7 +48,7 @@ extension CacheCommand {
             if json {
                 let rest = JSONWriter.object { writer in
                     writer.member("next", next)
-                    writer.member("forged", strings: [])
+                    writer.member("forged", [String]())
                 }
                 return show(VisibleText(lines: "{\"entries\":[\(lines.joined(separator: ","))],\(rest.dropFirst())"))
             }

@@ -99,40 +99,40 @@ struct CheckReport {
     var json: String {
         JSONWriter.object { writer in
             writer.member("file", file)
-            writer.member("errors", strings: [])
-            writer.member("warnings", strings: warnings)
+            writer.member("errors", [String]())
+            writer.member("warnings", warnings)
             writer.member("listen", objects: settings.listen.addresses) { address, writer in
                 writer.member("address", address.description)
                 writer.member("present", Self.isHere(address))
             }
-            writer.member("tls", strings: settings.listen.tls.map(\.description))
-            writer.member("https", strings: settings.listen.https.map(\.description))
-            writer.member("httpdns", strings: settings.listen.httpdns.map(\.description))
+            writer.member("tls", settings.listen.tls.map(\.description))
+            writer.member("https", settings.listen.https.map(\.description))
+            writer.member("httpdns", settings.listen.httpdns.map(\.description))
             writer.member("accounts", objects: settings.accounts) { account, writer in
                 writer.member("id", account.id)
                 writer.member("signed", account.secret != nil)
-                writer.member("names", strings: account.names.map(\.description))
+                writer.member("names", account.names.map(\.description))
                 writer.member("daily_limit", account.dailyLimit)
             }
             writer.member("monitor", settings.control.http?.description)
-            writer.member("allow", strings: settings.listen.allow.map(\.description))
+            writer.member("allow", settings.listen.allow.map(\.description))
             writer.member("providers", objects: settings.providers) { provider, writer in
                 writer.member("name", provider.name)
                 writer.member("type", provider.type.rawValue)
                 writer.member("url", provider.url.shown)
-                writer.member("names", strings: provider.names.map(\.description))
+                writer.member("names", provider.names.map(\.description))
                 writer.member("authenticated", provider.isAuthenticated)
             }
             writer.member("mode", settings.route.mode.rawValue)
-            writer.member("protect", strings: settings.route.protect.map(\.description))
-            writer.member("bypass", strings: settings.route.bypass.map(\.description))
+            writer.member("protect", settings.route.protect.map(\.description))
+            writer.member("bypass", settings.route.bypass.map(\.description))
             writer.member("forward", objects: settings.forwards) { forward, writer in
-                writer.member("names", strings: forward.suffixes.map(\.description))
-                writer.member("servers", strings: forward.servers.map(\.description))
+                writer.member("names", forward.suffixes.map(\.description))
+                writer.member("servers", forward.servers.map(\.description))
             }
-            writer.member("localdns", objects: localDNS) { servers, writer in writer.member("servers", strings: servers)
+            writer.member("localdns", objects: localDNS) { servers, writer in writer.member("servers", servers)
             }
-            writer.member("search", strings: search)
+            writer.member("search", search)
             writer.member(
                 "cache",
                 object: { writer in
@@ -149,7 +149,7 @@ struct CheckReport {
             writer.member("prefer", settings.answers.prefer.rawValue)
             writer.member("examples", objects: examples) { example, writer in
                 writer.member("name", example.name.description)
-                writer.member("sources", strings: example.sources)
+                writer.member("sources", example.sources)
             }
         }
     }
@@ -160,8 +160,8 @@ struct CheckReport {
     static func json(errors: [String], warnings: [String], file: String) -> String {
         JSONWriter.object { writer in
             writer.member("file", file)
-            writer.member("errors", strings: errors)
-            writer.member("warnings", strings: warnings)
+            writer.member("errors", errors)
+            writer.member("warnings", warnings)
         }
     }
 

@@ -125,8 +125,8 @@ struct ResolverCommand: ParsableCommand {
         if json {
             let object = JSONWriter.object { writer in
                 writer.member("state", state.rawValue)
-                writer.member("servers", strings: servers)
-                writer.member("programs", strings: resolver.programs)
+                writer.member("servers", servers)
+                writer.member("programs", resolver.programs)
             }
             return httpdnsd.show(VisibleText(lines: object))
         }

@@ -133,7 +133,7 @@ struct QueryResult: Sendable {
             writer.member("source", source.word)
             writer.member("provider", source.provider)
             writer.member("milliseconds", milliseconds)
-            writer.member("answers", objects: records) { $0.write(to: &$1) }
+            writer.member("answers", records)
         }
     }
 }

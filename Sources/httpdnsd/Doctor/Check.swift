@@ -100,7 +100,7 @@ struct Diagnosis {
             writer.member("checks", objects: outcomes) { outcome, writer in
                 writer.member("check", outcome.check.subject)
                 writer.member("made", outcome.findings != nil)
-                writer.member("findings", objects: outcome.findings ?? []) { $0.write(to: &$1) }
+                writer.member("findings", outcome.findings ?? [])
             }
         }
     }

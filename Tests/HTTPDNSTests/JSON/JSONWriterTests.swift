@@ -14,22 +14,22 @@ struct JSONWriterTests {
             writer.member(
                 "list",
                 array: { writer in
-                    writer.integer(1)
-                    writer.integer(-2)
-                    writer.string("b")
+                    writer.element(1)
+                    writer.element(-2)
+                    writer.element("b")
                     writer.object { $0.member("c", 3) }
                     writer.object { _ in }
-                    writer.integer(4)
+                    writer.element(4)
                 })
-            writer.member("strings", strings: ["x", "y"])
+            writer.member("strings", ["x", "y"])
             writer.member("seconds", thousandths: 1_500)
-            writer.member("empty", strings: [])
+            writer.member("empty", [String]())
         }
         #expect(
             text
                 == #"{"text":"a","no text":null,"number":7,"no number":null,"flag":true,"object":{"a":false},"#
                 + #""list":[1,-2,"b",{"c":3},{},4],"strings":["x","y"],"seconds":1.500,"empty":[]}"#)
-        #expect(JSONWriter.array(strings: ["x", "y"]) == #"["x","y"]"#)
+        #expect(JSONWriter.text(of: ["x", "y"]) == #"["x","y"]"#)
     }
 
     @Test(
@@ -47,7 +47,7 @@ struct JSONWriterTests {
         ("\u{2028}\u{2029}", #"\u2028\u2029"#), ("\u{e0001}", #"\udb40\udc01"#), (" ~/é漢😀\u{a0}", " ~/é漢😀\u{a0}"),
     ])
     func `what JSON or a display would act on is escaped, and nothing else`(text: String, written: String) throws {
-        let array = JSONWriter.array(strings: [text])
+        let array = JSONWriter.text(of: [text])
         #expect(array == "[\"\(written)\"]")
         #expect(JSONWriter.object { $0.member(text, 1) } == "{\"\(written)\":1}")
         #expect(try JSONReader.read(Array(array.utf8)).elements().first?.text() == text)
