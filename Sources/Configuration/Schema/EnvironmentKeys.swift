@@ -7,14 +7,11 @@ struct EnvironmentKeys {
     /// The most entries of an array of tables.
     private static let mostEntries = 64
 
-    /// A key of the schema, and how its variables begin and end: a number stands between them where its table is one of several.
+    /// A key of the schema, and its variables.
     private struct Key {
         let steps: [String]
         let isInArray: Bool
         let isList: Bool
-        /// In an array of tables without the number: `HTTPDNSD_PROVIDER_` and `_TYPE`.
-        let start: String
-        let end: String
 
         init?(_ key: SchemaKey) {
             // A table of names has no place in one variable.
@@ -23,29 +20,20 @@ struct EnvironmentKeys {
             isInArray = parts[0].hasSuffix("[]")
             steps = isInArray ? [String(parts[0].dropLast(2))] + parts.dropFirst() : parts
             isList = key.type.firstRange(of: "list of") != nil
-            let words = steps.map { $0.uppercased() }
-            let rest = words.dropFirst().map { "_" + $0 }.joined()
-            start = EnvironmentKeys.prefix + words[0] + (isInArray ? "_" : "")
-            end = rest
         }
 
-        /// The number of the entry that a variable is for, 0 where there are no entries; nil where it is for another key.
-        func entry(of variable: String) -> Int? {
-            guard variable.hasPrefix(start), variable.hasSuffix(end),
-                variable.utf8.count >= start.utf8.count + end.utf8.count
-            else { return nil }
-            let middle = variable.dropFirst(start.count).dropLast(end.count)
-            guard isInArray else { return middle.isEmpty ? 0 : nil }
-            return middle.first == "0"
-                ? nil : Int(middle).flatMap { (1...EnvironmentKeys.mostEntries).contains($0) ? $0 : nil }
-        }
+        /// The entries for which there are variables; 0 where its table is not one of several.
+        var entries: ClosedRange<Int> { isInArray ? 1...EnvironmentKeys.mostEntries : 0...0 }
 
-        /// For messages about misspelt ones.
-        var example: String { start + (isInArray ? "1" : "") + end }
+        /// The variable for an entry.
+        func variable(_ entry: Int) -> String {
+            let words = steps.prefix(1) + (isInArray ? ["\(entry)"] : []) + steps.dropFirst()
+            return EnvironmentKeys.prefix + words.joined(separator: "_").uppercased()
+        }
     }
 
     /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
-    static func name(_ key: SchemaKey) -> String? { Key(key)?.example }
+    static func name(_ key: SchemaKey) -> String? { Key(key).map { $0.variable($0.entries.lowerBound) } }
 
     /// Why a variable cannot be taken: one line each.
     private(set) var problems: [String] = []
@@ -61,9 +49,11 @@ struct EnvironmentKeys {
         let keys = schema.compactMap { Key($0) }
         guard case .table(let root) = document.value else { return }
         var wanted: [(variable: String, key: Key, entry: Int)] = []
-        for (name, value) in environment
-        where name.hasPrefix(EnvironmentKeys.prefix) && !value.isEmpty && !read.contains(name) {
-            for key in keys { if let entry = key.entry(of: name) { wanted.append((name, key, entry)) } }
+        for key in keys {
+            for entry in key.entries {
+                let name = key.variable(entry)
+                if environment[name]?.isEmpty == false, !read.contains(name) { wanted.append((name, key, entry)) }
+            }
         }
         // So that the second entry comes after the first.
         for (name, key, entry) in wanted.sorted(by: { ($0.entry, $0.variable) < ($1.entry, $1.variable) }) {

@@ -154,7 +154,7 @@ package struct ValueProblem: Error, Hashable, Sendable {
 
 /// How many single characters must be inserted, deleted, replaced or swapped with their neighbour to turn one text
 /// into the other. Texts are key names and choices: a few dozen bytes.
-func editDistance(_ left: String, _ right: String) -> Int {
+private func editDistance(_ left: String, _ right: String) -> Int {
     let left = Array(left.utf8)
     let right = Array(right.utf8)
     var beforeLast: [Int] = []

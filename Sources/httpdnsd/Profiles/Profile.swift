@@ -215,16 +215,12 @@ struct ProfileCommand: ParsableCommand {
         return profile
     }
 
-    /// The host of a URL of DNS over HTTPS; nil for any other text.
-    private static func host(of url: String) -> String? {
-        guard url.hasPrefix("https://"), url.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
-            !url.utf8.contains(where: { "\"'<>\\{}?#".utf8.contains($0) })
-        else { return nil }
-        let rest = url.dropFirst("https://".count)
-        guard let slash = rest.firstIndex(of: "/") else { return nil }
-        var host = rest[..<slash]
-        if let colon = host.lastIndex(of: ":"), host.last != "]" { host = host[..<colon] }
-        return host.isEmpty ? nil : String(host)
+    /// The host of a URL of DNS over HTTPS; nil for any other text, and for one that would end a string in quotes.
+    private static func host(of text: String) -> String? {
+        guard let url = try? ProviderURL(text), url.scheme == .https, !url.path.isEmpty, !url.path.contains("'") else {
+            return nil
+        }
+        return url.host.description
     }
 
     private static func isHostName(_ text: String) -> Bool {

@@ -1,5 +1,4 @@
 @testable import Configuration
-import DNSWire
 import Testing
 
 @Suite struct ValueTests {
@@ -33,29 +32,6 @@ import Testing
         #expect(throws: ValueProblem.self) { try SizeText.read(text) }
     }
 
-    @Test(arguments: ["127.0.0.1:53", "[::1]:53", "0.0.0.0:0", "[fe80::1%eth0]:5353", "[2001:db8::1]:65535"])
-    func `addresses with a port are read and written`(text: String) {
-        #expect(AddressAndPort(text)?.description == text)
-    }
-
-    @Test(arguments: [
-        "", ":53", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:+5", "127.0.0.1:5:5", "::1:53", "[::1]",
-        "[::1]53", "[::1", "[127.0.0.1]:53", "127.0.0.1%lo:53", "[fe80::1%]:53", "[fe80::1%a/b]:53",
-        "[fe80::1%0123456789abcdef]:53", "localhost:53",
-    ])
-    func `what is no address with a port is refused`(text: String) {
-        #expect(AddressAndPort(text) == nil)
-    }
-
-    @Test(arguments: [
-        ("192.0.2.1", "192.0.2.1:53"), ("::1", "[::1]:53"), ("[::1]", "[::1]:53"),
-        ("fe80::1%eth0", "[fe80::1%eth0]:53"),
-        ("192.0.2.1:5353", "192.0.2.1:5353"), ("[::1]:5353", "[::1]:5353"),
-    ])
-    func `a server may leave out its port`(text: String, full: String) {
-        #expect(AddressAndPort(text, defaultPort: 53)?.description == full)
-    }
-
     @Test(arguments: [
         "https://dns.example", "http://192.0.2.1:8080/a/b", "https://[2001:db8::1]/dns-query", "https://a-b.c/%20~",
     ])
@@ -80,16 +56,11 @@ import Testing
     }
 
     @Test(arguments: [
-        ("typ", "type"), ("tpye", "type"), ("adresses", "addresses"), ("memroy", "memory"), ("ttl_min", nil),
+        ("typ", "type"), ("tpye", "type"), ("typpe", "type"), ("adresses", "addresses"), ("memroy", "memory"),
+        ("ttl_min", nil),
         ("", nil),
     ])
     func `the nearest key is found, and a far one is not`(text: String, key: String?) {
         #expect(nearest(to: text, among: ["type", "addresses", "memory", "min_ttl", "url"]) == key)
-    }
-
-    @Test(arguments: [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "abc", 0), ("ab", "ba", 1), ("ca", "abc", 3)])
-    func `edit distances are right`(left: String, right: String, distance: Int) {
-        #expect(editDistance(left, right) == distance)
-        #expect(editDistance(right, left) == distance)
     }
 }
