@@ -21,15 +21,39 @@ struct SourcesCheckTests {
         return status
     }
 
-    /// The keys of all that is found in a status.
-    private func keys(_ change: (inout StatusReport) -> Void) throws -> [String] {
-        var status = Self.well
-        change(&status)
-        let patient = try Patient(status: status)
-        return Self.checks.flatMap { patient.keys($0) ?? ["not made"] }
-    }
+    /// Changes of a status, each with the keys of all that is found in it then.
+    private static let changes: [(change: @Sendable (inout StatusReport) -> Void, keys: [String])] = [
+        ({ _ in }, []), ({ $0.isOn = false }, ["switch.off"]),
+        ({ $0.providers[0].state = .refused }, ["provider.refused"]),
+        ({ $0.providers[0].state = .exhausted }, ["provider.exhausted"]),
+        ({ $0.providers[0].state = .disabled }, ["provider.disabled"]),
+        // One address that answers is enough.
+        (
+            { status in
+                var dead = status.providers[0].addresses[0]
+                dead.state = .inBackoff
+                status.providers[0].addresses.append(dead)
+            }, []
+        ),
+        // A loop is not called down.
+        ({ $0.localDNS[0].state = .inBackoff }, ["localdns.unreachable"]),
+        ({ $0.localDNS[0].state = .loop }, ["loop.found"]), ({ $0.portal = "203.0.113.1" }, ["network.portal"]),
+        ({ $0.interception = "abcd" }, ["network.intercepted"]), ({ $0.clock = "clock is wrong" }, ["clock.wrong"]),
+        ({ $0.providers[0].clockOffset = -600 }, ["clock.wrong"]),
+        ({ $0.providers[0].clockOffset = 61 }, ["clock.wrong"]),
+        ({ $0.providers[0].clockOffset = 5 }, []), ({ $0.providers[0].clockOffset = -60 }, []),
+        ({ $0.providers[0].clockOffset = 60 }, []),
+        ({ ($0.cache.file, $0.cache.fileError) = ("/nowhere/cache.db", "Permission denied") }, ["disk.unused"]),
+    ]
 
-    @Test func `of a server that is well nothing is found`() throws { #expect(try keys { _ in } == []) }
+    @Test(arguments: changes.indices) func `what a server says of itself is found, and nothing else`(number: Int) throws
+    {
+        var status = Self.well
+        Self.changes[number].change(&status)
+        let patient = try Patient(status: status)
+        let found = Self.checks.flatMap { patient.keys($0) ?? ["not made"] }
+        #expect(found == Self.changes[number].keys)
+    }
 
     @Test func `of a server that does not run nothing is claimed`() throws {
         let patient = try Patient()
@@ -80,10 +104,6 @@ struct SourcesCheckTests {
         #expect(heard.version.isEmpty && heard.providerAddresses.isEmpty)
     }
 
-    @Test func `HTTPDNS that is switched off is found`() throws {
-        #expect(try keys { $0.isOn = false } == ["switch.off"])
-    }
-
     @Test func `where the signed policy switches HTTPDNS off, the machine's own switch is no remedy`() throws {
         var status = Self.well
         (status.isOn, status.policy.switchesOff) = (false, true)
@@ -98,14 +118,6 @@ struct SourcesCheckTests {
         #expect(
             Check.httpdnsSwitch.reported(status) { _ in true }.map(\.remedy)
                 == ["`httpdnsd switch on --config /srv/dns.toml`"])
-    }
-
-    @Test(arguments: [
-        (StatusReport.State.refused, "provider.refused"), (.exhausted, "provider.exhausted"),
-        (.disabled, "provider.disabled"),
-    ])
-    func `a provider that is not asked is found`(state: StatusReport.State, key: String) throws {
-        #expect(try keys { $0.providers[0].state = state } == [key])
     }
 
     @Test(arguments: [StatusReport.State.inBackoff, .probeDue])
@@ -198,20 +210,6 @@ struct SourcesCheckTests {
         #expect(patient.keys(.providers) == ["provider.refused"])
     }
 
-    @Test func `one address of a provider that answers is enough`() throws {
-        let found = try keys { status in
-            var dead = status.providers[0].addresses[0]
-            dead.state = .inBackoff
-            status.providers[0].addresses.append(dead)
-        }
-        #expect(found == [])
-    }
-
-    @Test func `LocalDNS that is down is found, and a loop is not called down`() throws {
-        #expect(try keys { $0.localDNS[0].state = .inBackoff } == ["localdns.unreachable"])
-        #expect(try keys { $0.localDNS[0].state = .loop } == ["loop.found"])
-    }
-
     @Test func `a forged address is found with its evidence`() throws {
         var (status, forged) = (Self.well, ForgedAddress())
         (forged.name, forged.address, forged.server) = ("www.example.com", "203.0.113.9", "192.0.2.53:53")
@@ -222,24 +220,6 @@ struct SourcesCheckTests {
         for part in ["192.0.2.53:53", "www.example.com", "203.0.113.9", "another name", "abcd"] {
             #expect(findings.first?.sentence.contains(part) == true, "\(part)")
         }
-    }
-
-    @Test func `a login page, interception and a wrong clock are found`() throws {
-        #expect(try keys { $0.portal = "203.0.113.1" } == ["network.portal"])
-        #expect(try keys { $0.interception = "abcd" } == ["network.intercepted"])
-        #expect(try keys { $0.clock = "clock is wrong" } == ["clock.wrong"])
-        #expect(try keys { $0.providers[0].clockOffset = -600 } == ["clock.wrong"])
-        for seconds in [5, -60, 60] { #expect(try keys { $0.providers[0].clockOffset = seconds } == []) }
-        #expect(try keys { $0.providers[0].clockOffset = 61 } == ["clock.wrong"])
-    }
-
-    @Test func `a cache on disk that is not used is found with the reason`() throws {
-        let found = try keys { status in
-            status.cache.file = "/nowhere/cache.db"
-            status.cache.fileState = "memory only"
-            status.cache.fileError = "Permission denied"
-        }
-        #expect(found == ["disk.unused"])
     }
 
     @Test(arguments: [

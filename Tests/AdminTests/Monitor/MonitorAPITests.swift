@@ -88,14 +88,12 @@ struct MonitorAPITests {
         #expect(response.body.hasSuffix("\n# EOF\n"))
     }
 
-    @Test @Loop func `a server that runs is healthy, ready or not`() async {
-        #expect(await ask("/healthz", unreadiness: "stopping").status == 200)
-    }
-
-    @Test @Loop func `a server that no source can answer is not ready, and says why`() async {
+    @Test @Loop func `a server that no source can answer is not ready, and says why; it is healthy all the same`() async
+    {
         let response = await ask("/readyz", unreadiness: "no source can be asked")
         #expect(response.status == 503 && response.body == "no source can be asked\n")
         #expect(await ask("/readyz").status == 200)
+        #expect(await ask("/healthz", unreadiness: "stopping").status == 200)
     }
 
     @Test(arguments: [nil, "127.0.0.1:9053", "node7", "httpdnsd.monitoring.svc.cluster.local:9053", "evil.example"])

@@ -32,32 +32,20 @@ struct VerdictTests {
 
     private func keys(_ verdict: Verdict) -> [String] { verdict.causes.map(\.finding.key) }
 
-    @Test func `a server that answers, and in which nothing is found wrong, is green`() {
-        for queries in [0, 1, 1_000] {
-            let verdict = verdict(queries: queries)
-            #expect(verdict.level == .green && verdict.causes.isEmpty, "\(queries) queries")
-        }
-    }
-
-    @Test func `one failure in a hundred is green, and more never is`() {
-        #expect(verdict(queries: 100, failed: 1).level == .green)
-        for (queries, failed) in [(99, 1), (1_000, 11), (1, 1), (30, 3)] {
-            #expect(verdict(queries: queries, failed: failed).level == .amber, "\(failed) of \(queries)")
-        }
-    }
-
-    @Test func `more than one failure in ten is red, unless it is a chance of few queries`() {
-        for (queries, failed) in [(29, 3), (3, 3), (1_000, 101)] {
-            #expect(verdict(queries: queries, failed: failed).level == .red, "\(failed) of \(queries)")
-        }
-        #expect(verdict(queries: 2, failed: 2).level == .amber)
-    }
-
-    @Test func `more than one stale answer in a hundred is amber, and all of them are too`() {
-        #expect(verdict(queries: 100, stale: 1).level == .green)
-        for (queries, stale) in [(99, 1), (50, 50)] {
-            #expect(verdict(queries: queries, stale: stale).level == .amber, "\(stale) of \(queries)")
-        }
+    @Test(
+        arguments: [
+            (0, 0, 0, .green), (1, 0, 0, .green), (1_000, 0, 0, .green),
+            // One failure in a hundred is none, more than one in ten is bad, unless it is a chance of few queries.
+            (100, 1, 0, .green), (99, 1, 0, .amber), (1_000, 11, 0, .amber), (1, 1, 0, .amber), (2, 2, 0, .amber),
+            (30, 3, 0, .amber), (29, 3, 0, .red), (3, 3, 0, .red), (1_000, 101, 0, .red),
+            // Stale answers are answers.
+            (100, 0, 1, .green), (99, 0, 1, .amber), (50, 0, 50, .amber),
+        ] as [(Int, Int, Int, Verdict.Level)])
+    func `what clients got decides, by its share and its number`(
+        queries: Int, failed: Int, stale: Int, level: Verdict.Level
+    ) {
+        let verdict = verdict(queries: queries, failed: failed, stale: stale)
+        #expect(verdict.level == level && verdict.causes.isEmpty == (level == .green))
     }
 
     @Test func `failures and stale answers are shown with their share and their number`() throws {
@@ -85,15 +73,16 @@ struct VerdictTests {
         #expect(verdict(status, findings: [Self.warning]).level == .amber)
     }
 
-    @Test func `a server that no source can answer is red, and says why`() {
-        let verdict = verdict(unreadiness: "no source")
+    @Test(arguments: [
+        ("no source", "`httpdnsd doctor`"), ("stopping", "`systemctl start httpdnsd` once it has stopped"),
+    ])
+    func `a server that no source can answer is red, and says why; one that stops needs no doctor`(
+        reason: String, remedy: String
+    ) {
+        let verdict = verdict(unreadiness: reason)
         #expect(verdict.level == .red && keys(verdict) == ["server.unready"])
-        #expect(verdict.causes[0].finding.sentence.hasSuffix(": no source"))
-        #expect(verdict.causes[0].finding.remedy == "`httpdnsd doctor`")
-    }
-
-    @Test func `what stops is started again, and needs no doctor`() {
-        #expect(verdict(unreadiness: "stopping").causes[0].finding.remedy.contains("systemctl start"))
+        #expect(verdict.causes[0].finding.sentence.hasSuffix(": \(reason)"))
+        #expect(verdict.causes[0].finding.remedy == remedy)
     }
 
     @Test func `the red causes come first, and the others in their order`() {

@@ -16,37 +16,28 @@ import Testing
         if case .refuse(let text) = decision { text } else { nil }
     }
 
-    @Test func `the first document is taken, and one with a higher serial`() throws {
+    @Test func `the first document is taken, one with a higher serial, and no older one, which may be replayed`() throws
+    {
         let (old, new) = (try PolicyFile.policy("", serial: 7), try PolicyFile.policy("", serial: 8))
-        #expect(decision(old, after: nil) == .take)
-        #expect(decision(new, after: old) == .take)
-    }
-
-    @Test func `the same document again changes nothing, also once it has expired`() throws {
-        let policy = try PolicyFile.policy("")
-        #expect(decision(policy, after: policy) == .same)
-        #expect(decision(policy, after: policy, now: .max) == .same)
-    }
-
-    @Test func `an older document is refused as a replay`() throws {
-        let (old, new) = (try PolicyFile.policy("", serial: 7), try PolicyFile.policy("", serial: 8))
+        #expect(decision(old, after: nil) == .take && decision(new, after: old) == .take)
         #expect(
             try #require(refusal(decision(old, after: new))).hasPrefix("has the serial 7, and this machine has had 8"))
     }
 
-    @Test func `another document with the same serial is refused`() throws {
-        let (one, other) = (try PolicyFile.policy(""), try PolicyFile.policy("switch = \"off\""))
-        #expect(refusal(decision(other, after: one)) != nil)
+    @Test func `the same document again changes nothing, also once it has expired; another of its serial is refused`()
+        throws
+    {
+        let (policy, other) = (try PolicyFile.policy(""), try PolicyFile.policy("switch = \"off\""))
+        #expect(decision(policy, after: policy) == .same && decision(policy, after: policy, now: .max) == .same)
+        #expect(refusal(decision(other, after: policy)) != nil)
     }
 
-    @Test func `a document is not taken from the second on in which it expires`() throws {
+    @Test func `a document is taken until it expires, and only by machines that it is for`() throws {
         let policy = try PolicyFile.policy("")
         #expect(decision(policy, after: nil, now: policy.document.expires - 1) == .take)
         #expect(refusal(decision(policy, after: nil, now: policy.document.expires)) != nil)
-    }
-
-    @Test func `a document for other machines is not taken, and not refused either`() throws {
-        #expect(decision(try PolicyFile.policy(""), after: nil, isForMachine: false) == .elsewhere)
+        // It is not refused either.
+        #expect(decision(policy, after: nil, isForMachine: false) == .elsewhere)
     }
 
     @Test func `a share grows by machines, and those that are in it stay`() throws {
