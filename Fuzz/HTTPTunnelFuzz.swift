@@ -1,5 +1,6 @@
-// Any bytes as a proxy's response, in parts of a size given by the first byte: the tunnel opens after a complete header
-// of success and nowhere else, consumes no byte after it, and gives the same result whatever the parts.
+// Any bytes as a proxy's response, in parts of a size given by the first byte: the tunnel opens after a complete header of
+// success, before which interim responses may come, and nowhere else, consumes no byte after it, and gives the same result
+// whatever the parts.
 
 @testable import Upstreams
 
@@ -13,7 +14,9 @@ func fuzzHTTPTunnel(_ input: [UInt8]) {
     if whole.state == .isOpen {
         let header = reply.prefix(whole.taken)
         precondition(header.starts(with: "HTTP/1.".utf8), "not HTTP")
-        precondition(header.dropFirst(9).first == UInt8(ascii: "2"), "no success")
+        let lines = header.split(separator: 10).filter { $0.starts(with: "HTTP/1.".utf8) }
+        precondition(lines.contains { $0.dropFirst(9).first == UInt8(ascii: "2") }, "no success")
+        precondition([49, 50].contains(header.dropFirst(9).first), "a final response before")
         precondition(header.last == 10 && [10, 13].contains(header.dropLast().last), "not behind an empty line")
     } else if whole.state == .isUnderWay {
         precondition(whole.taken == reply.count, "bytes are left while the header is under way")

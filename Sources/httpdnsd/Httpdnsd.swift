@@ -29,8 +29,9 @@ struct Httpdnsd: ParsableCommand {
         // Before any command reads a secret.
         forbidCoreDumps()
         openStandardStreams()
+        let arguments = processArguments()
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(arguments)
             try command.run()
             // The server's status says how it served.
             if !(command is ServeCommand) { try flushOutput() }
@@ -40,7 +41,7 @@ struct Httpdnsd: ParsableCommand {
             guard exitCode(for: error) != .validationFailure else {
                 printError(
                     VisibleText(
-                        lines: unknownCommand(CommandLine.arguments.dropFirst().first) ?? fullMessage(for: error)))
+                        lines: unknownCommand(arguments.first) ?? fullMessage(for: error)))
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
             exit(withError: error)

@@ -22,8 +22,12 @@ struct ProgramsCheckTests {
         #expect(try keys(.programs, files) == ["resolver.elsewhere"])
         let ours = "# Written by `httpdnsd resolver on`, removed by `httpdnsd resolver off`\n[Resolve]\n"
         let path = "etc/systemd/resolved.conf.d/zz-httpdnsd.conf"
-        let withDropIn = files.merging([path: ours]) { $1 }
+        let withDropIn = files.merging([path: ours + "DNS=127.0.0.1\n"]) { $1 }
         #expect(try keys(.programs, withDropIn) == [])
+        let elsewhere = files.merging([path: ours + "DNS=127.0.0.1:5353\n"]) { $1 }
+        #expect(try keys(.programs, elsewhere) == ["resolver.elsewhere"])
+        let later = ["etc/systemd/resolved.conf.d/zzz.conf": "[Resolve]\nDNS=192.0.2.53\n"]
+        #expect(try keys(.programs, withDropIn.merging(later) { $1 }) == ["resolver.beside"])
     }
 
     @Test(arguments: [
@@ -36,7 +40,8 @@ struct ProgramsCheckTests {
     }
 
     @Test(arguments: [
-        ("hosts: files dns\n", []), ("hosts: files\n", ["nsswitch.dns"]), ("hosts: files resolve # dns\n", []),
+        ("hosts: files dns\n", []), ("hosts: files\n", ["nsswitch.dns"]),
+        ("a: b\r\nhosts: files\r\n", ["nsswitch.dns"]), ("hosts: files resolve # dns\n", []),
         ("passwd: files\n", []),
     ])
     func `nsswitch must look into DNS`(text: String, found: [String]) throws {

@@ -142,7 +142,7 @@ struct RequestValues {
     func name(_ key: String) throws(ControlFault) -> Name? {
         guard let text = text(key) else { return nil }
         do throws(NameError) {
-            return try Name(text).lowercased
+            return try Name(typed: text).lowercased
         } catch {
             throw .wrong("\(key): not a name: \(error)")
         }
@@ -169,12 +169,12 @@ struct RequestValues {
         return type
     }
 
-    /// The address that the request is about, and how it is written.
+    /// The address that the request is about, IPv4 where it is a mapped one, and how it is written.
     func address() throws(ControlFault) -> (IPAddress, written: String) {
         guard let text = text("address"), let address = IPAddress(text) else {
             throw .wrong("address: must be an IP address")
         }
-        return (address, text)
+        return (address.mapped ?? address, text)
     }
 }
 

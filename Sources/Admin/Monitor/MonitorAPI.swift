@@ -129,7 +129,7 @@ package struct MonitorAPI: HTTPService {
                 .forbidden, "names are looked up where control.http is a loopback address: httpdnsd query --trace",
                 to: request)
         }
-        guard let text = request.parameters?["name"], let name = try? Name(text).lowercased else {
+        guard let text = request.parameters?["name"], let name = try? Name(typed: text).lowercased else {
             return .fault(.badRequest, "this is not a name", to: request)
         }
         guard let type = RecordType(request.parameters?["type"] ?? "A"), !type.isMeta else {

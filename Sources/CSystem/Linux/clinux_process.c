@@ -36,6 +36,17 @@ int clinux_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0; }
 
 const char *clinux_environment(int index) { return environ[index]; }
 
+static char **arguments;
+
+// glibc gives constructors what it gives main. Swift's runtime looks for the arguments below the environment, where it finds
+// none once another library's constructor has set a variable, or without /proc.
+__attribute__((constructor)) static void keep_arguments(int count, char **values) {
+    (void)count;
+    arguments = values;
+}
+
+const char *clinux_argument(int index) { return arguments[index]; }
+
 int clinux_affinity_count(void) {
     // Grown until the kernel's own mask fits: machines with more than 1,024 CPUs exist.
     for (int possible = 1024; possible <= 1 << 20; possible *= 2) {

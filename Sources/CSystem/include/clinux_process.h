@@ -10,6 +10,9 @@ const char *clinux_error_text(int code);
 /// The variable at `index` of the environment, `NAME=value`; NULL after the last.
 const char *clinux_environment(int index);
 
+/// The argument at `index` of the command line, from 0, the program's name; NULL after the last.
+const char *clinux_argument(int index);
+
 /// Makes the kernel write no core dump of this process, and let only root read its memory and the related files of
 /// /proc. Becoming another user may undo that.
 void clinux_make_undumpable(void);

@@ -83,6 +83,17 @@ package struct Name: Sendable {
     }
 }
 
+extension Name {
+    /// Reads a name as people write it for a command: of visible ASCII, and not empty, which would be the root.
+    ///
+    /// - Throws: as `init(_:)`, and `NameError.empty`, `NameError.notVisible`.
+    package init(typed text: String) throws(NameError) {
+        guard !text.isEmpty else { throw .empty }
+        guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .notVisible }
+        try self.init(text)
+    }
+}
+
 /// The reason why bytes or text are not a domain name.
 package enum NameError: Error, Hashable, Sendable {
     case truncated
@@ -90,6 +101,8 @@ package enum NameError: Error, Hashable, Sendable {
     case labelTooLong
     case tooLong
     case badEscape
+    case empty
+    case notVisible
 }
 
 extension NameError: CustomStringConvertible {
@@ -100,6 +113,8 @@ extension NameError: CustomStringConvertible {
         case .labelTooLong: "a label has more than 63 bytes"
         case .tooLong: "the name has more than 255 bytes"
         case .badEscape: "a backslash must be followed by three digits up to 255 or by a character"
+        case .empty: "it is empty; the root is \".\""
+        case .notVisible: "only visible ASCII is allowed: punycode (xn--...), or \\ and three digits for a byte"
         }
     }
 }

@@ -53,6 +53,17 @@ package func processEnvironment() -> [String: String] {
     return variables
 }
 
+/// The arguments of the command line, without the program's name.
+///
+/// Not those of `CommandLine`, which are none where `/proc` is missing, or where a preloaded library has set a variable.
+package func processArguments() -> [String] {
+    var arguments: [String] = []
+    while let argument = unsafe clinux_argument(Int32(clamping: arguments.count + 1)) {
+        arguments.append(unsafe String(cString: argument))
+    }
+    return arguments
+}
+
 /// Opens `/dev/null` in place of standard input, output and error, where they are closed at the start.
 ///
 /// Otherwise the next descriptors opened would get their numbers, and messages would be written to sockets. Called before

@@ -18,7 +18,15 @@ struct HTTPTunnel {
     private(set) var state = State.isUnderWay
     private var line: [UInt8] = []
     private var received = 0
-    private var isStatusKnown = false
+    private var part = Part.status
+
+    /// What the next line is of.
+    private enum Part {
+        case status
+        /// The header of an interim response, on which another one follows (RFC 9110 section 15.2).
+        case interim
+        case header
+    }
 
     /// - Parameter target: the tunnel's destination, as address and port.
     init(to target: String) {
@@ -47,10 +55,14 @@ struct HTTPTunnel {
     private mutating func lineEnded() {
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
         defer { line = [] }
-        if isStatusKnown {
-            if line.isEmpty { state = .isOpen }
-            return
+        switch part {
+        case .status: statusEnded()
+        case .interim: if line.isEmpty { part = .status }
+        case .header: if line.isEmpty { state = .isOpen }
         }
+    }
+
+    private mutating func statusEnded() {
         // "HTTP/1.1 200 Connection established"
         guard line.count >= 12, line.starts(with: "HTTP/1.".utf8), line[8] == UInt8(ascii: " "),
             let status = OutsideNumber(digits: line[9..<12])?.within(100...599)
@@ -58,7 +70,10 @@ struct HTTPTunnel {
             state = .isRefused(reason: "the proxy's reply is not HTTP")
             return
         }
-        isStatusKnown = true
-        if !(200..<300).contains(status) { state = .isRefused(reason: "the proxy refuses with status \(status)") }
+        switch status {
+        case 100, 102..<200: part = .interim
+        case 200..<300: part = .header
+        default: state = .isRefused(reason: "the proxy refuses with status \(status)")
+        }
     }
 }

@@ -135,9 +135,9 @@ extension CacheCommand {
 /// Refuses text that is no domain name.
 func checkName(_ text: String) throws {
     do throws(NameError) {
-        _ = try Name(text)
+        _ = try Name(typed: text)
     } catch {
-        throw ValidationError("\(text): not a name: \(error)")
+        throw ValidationError("\"\(text)\": not a name: \(error)")
     }
 }
 

@@ -117,7 +117,7 @@ struct ResolverCommand: ParsableCommand {
         guard let settings = try? Configuration.loadTables(["listen"], path: path, file.variables) else {
             return resolver.state
         }
-        return resolver.state(of: settings.listen)
+        return resolver.state(where: settings.listen.receives)
     }
 
     private func show(_ state: MachineResolver.State, of resolver: MachineResolver) {

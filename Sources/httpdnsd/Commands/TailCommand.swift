@@ -4,6 +4,7 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Glibc
+import Platform
 import HTTPDNS
 
 /// `httpdnsd tail`: the queries of the running server as they are answered.
@@ -55,7 +56,7 @@ struct TailCommand: ParsableCommand {
     func run() throws {
         let milliseconds = slower.flatMap { Configuration.duration(of: $0) }.map { "\(Int($0 / .milliseconds(1)))" }
         let filters = [("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds)]
-        var isRead = true
+        var end: Result<Void, SystemError>?
         var reason = "it stops, or closed the longest idle of too many connections"
         let client = try control.client()
         // Whether the server answers at all has a time limit.
@@ -63,22 +64,24 @@ struct TailCommand: ParsableCommand {
         let parameters = filters.compactMap { key, value in value.map { (key, $0) } }
         try client.follow("/v1/queries", parameters, as: control.json ? .objects : .text) { line in
             reason = QueryReport.reasonOfEnd(in: line) ?? reason
-            isRead = Self.write(VisibleText(line))
-            return isRead
+            end = Self.write(VisibleText(line))
+            return end == nil
         }
-        guard isRead else { return }
+        if let end { return try end.get() }
         throw ExitStatus.no.exit("the server has ended the stream: \(reason)")
     }
 
-    /// Writes to standard output at once, however slowly it is read. Returns false when it is read no more.
-    private static func write(_ line: VisibleText) -> Bool {
+    /// Writes to standard output at once, however slowly it is read.
+    ///
+    /// - Returns: nil when it was written; success where it is read no more.
+    private static func write(_ line: VisibleText) -> Result<Void, SystemError>? {
         var rest = Array("\(line)\n".utf8)
         while !rest.isEmpty {
             let count = unsafe Glibc.write(STDOUT_FILENO, rest, rest.count)
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
+            if count < 0 { return errno == EPIPE ? .success(()) : .failure(.last("write standard output")) }
             rest.removeFirst(count)
         }
-        return true
+        return nil
     }
 }

@@ -129,12 +129,7 @@ extension Check {
     static let programs = Check(subject: "resolver", well: "the programs of this machine ask this server alone") {
         examined in
         let resolver = MachineResolver(examined.files)
-        if resolver.reachesStub {
-            guard !resolver.resolvedIsOurs else { return [] }
-            return .error(
-                "resolver.elsewhere", "programs ask systemd-resolved, which does not ask this server",
-                mend: examined.command("resolver on"))
-        }
+        if resolver.reachesStub { return ofStub(resolver, examined) }
         // What the C library asks where the file names none.
         let named = resolver.servers.isEmpty ? ["127.0.0.1"] : resolver.servers
         let others = named.filter { !examined.receives($0) }
@@ -146,6 +141,29 @@ extension Check {
             ? ("resolver.elsewhere", "and not this server")
             : ("resolver.beside", "beside this server: programs ask there too, and may get forged answers")
         return .error(key, "\(resolver.file) names \(list) \(what)\(since)", mend: examined.switchOnRemedy)
+    }
+
+    /// What is found where programs ask systemd-resolved.
+    private static func ofStub(_ resolver: MachineResolver, _ examined: Examination) -> [Finding] {
+        if let place = resolver.serversBeside, resolver.resolvedIsOurs {
+            return .error(
+                "resolver.beside",
+                "\(place) names servers that systemd-resolved asks beside this one: programs may get forged answers",
+                mend: "remove DNS= from \(place), then `systemctl restart systemd-resolved`")
+        }
+        switch resolver.state(where: examined.listenAddresses.receive) {
+        case .on: return []
+        case .elsewhere:
+            let asked = resolver.chosen.map(\.description).joined(separator: ", ")
+            return .error(
+                "resolver.elsewhere",
+                "programs ask systemd-resolved, and that asks \(asked), where this server does not listen",
+                mend: examined.command("resolver on"))
+        case .off, .rewritten:
+            return .error(
+                "resolver.elsewhere", "programs ask systemd-resolved, which does not ask this server",
+                mend: examined.command("resolver on"))
+        }
     }
 
     static let lookups = Check(subject: "options", well: "resolv.conf has no option that surprises") { examined in
@@ -169,8 +187,7 @@ extension Check {
 
     static let lookupOrder = Check(subject: "nsswitch", well: "programs look host names up in DNS") { examined in
         let path = "/etc/nsswitch.conf"
-        let lines = (examined.files.text(of: path) ?? "").split(separator: "\n")
-        guard let line = lines.last(where: { $0.hasPrefix("hosts:") }) else { return [] }
+        guard let line = examined.files.lines(of: path).last(where: { $0.hasPrefix("hosts:") }) else { return [] }
         let services = line.dropFirst("hosts:".count).prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
         let resolver = MachineResolver(examined.files)
         if services.contains("resolve"), examined.files.exists("/run/systemd/resolve/io.systemd.Resolve"),
@@ -221,7 +238,7 @@ extension [AddressAndPort] {
 
 /// The number behind the colon of one of the `options` of a resolv.conf; a later one counts.
 private func number(of option: String, in text: String) -> Int? {
-    let words = text.split(separator: "\n").flatMap { line -> ArraySlice<Substring> in
+    let words = text.split(whereSeparator: \.isNewline).flatMap { line -> ArraySlice<Substring> in
         let words = line.split(whereSeparator: \.isWhitespace)
         return words.first == "options" ? words.dropFirst() : []
     }

@@ -64,7 +64,7 @@ extension DropIn {
         // The last name of all: the empty DNS= takes away what files before it name.
         DropIn(
             program: "systemd-resolved", path: "/etc/systemd/resolved.conf.d/zz-httpdnsd.conf",
-            text: "[Resolve]\nDNS=\nDNS=\(server)\nDomains=~.\nDNSSEC=no\n",
+            text: "[Resolve]\nDNS=\nDNS=\(server)\nDomains=~.\nDNSSEC=no\nDNSOverTLS=no\n",
             reload: ["systemctl", "try-reload-or-restart", "systemd-resolved.service"])
     }
 

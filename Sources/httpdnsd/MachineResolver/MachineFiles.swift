@@ -39,6 +39,9 @@ struct MachineFiles {
         return String(decoding: withoutMark(bytes), as: UTF8.self)
     }
 
+    /// The lines of a file that are not empty, whichever way they end; none when there is no file.
+    func lines(of path: String) -> [Substring] { (text(of: path) ?? "").split(whereSeparator: \.isNewline) }
+
     /// The names in a folder that end so, sorted; none when there is no folder.
     func names(in folder: String, ending suffix: String) -> [String] {
         guard let opened = try? self.folder.open(folder, O_RDONLY | O_DIRECTORY) else { return [] }
@@ -135,7 +138,7 @@ struct MachineFiles {
         unsafe unlinkat(folder.number, Self.name(of: path), AT_REMOVEDIR)
     }
 
-    private static func name(of path: String) -> String {
+    static func name(of path: String) -> String {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
 

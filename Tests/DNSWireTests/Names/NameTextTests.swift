@@ -33,6 +33,21 @@ struct NameTextTests {
         #expect(throws: NameError.tooLong) { try Name("a." + longest) }
     }
 
+    @Test(arguments: [
+        ("", NameError.empty), ("b\u{fc}cher.example", .notVisible), ("www.example.com ", .notVisible),
+        ("www\t.example", .notVisible), ("a..b", .emptyLabel),
+    ])
+    func `a name that is typed is neither empty nor of characters that cannot be seen or are not ASCII`(
+        text: String, error: NameError
+    ) {
+        #expect(throws: error) { try Name(typed: text) }
+    }
+
+    @Test(arguments: [".", "www.example.com", #"\000\032x.example"#])
+    func `a typed name may be the root, and have any byte that is escaped`(text: String) throws {
+        #expect(try Name(typed: text) == Name(text))
+    }
+
     @Test func `very long text is refused`() {
         #expect(throws: NameError.self) { try Name(String(repeating: "a.", count: 100_000)) }
         #expect(throws: NameError.self) { try Name(String(repeating: "a", count: 100_000)) }

@@ -20,6 +20,22 @@ extension Integration {
             #expect(outcome.errors.contains("addresses"))
         }
 
+        @Test func `the command line counts where a preloaded library sets a variable`() throws {
+            let library = try SettingLibrary()
+            let outcome = try Daemon.run(["--version"], environment: library.environment)
+            #expect(outcome.status == 0 && outcome.output.hasPrefix("httpdnsd "), "\(outcome.errors)")
+            #expect(try Daemon.run(["nonsense"], environment: library.environment).status == 2)
+        }
+
+        @Test(arguments: [
+            ["cache", "flush", "--suffix", ""], ["cache", "flush", ""], ["query", ""], ["why", ""],
+            ["cache", "flush", "b\u{fc}cher.example"], ["tail", "www.example.com "],
+        ])
+        func `a name that is empty, or not of visible ASCII, is wrong usage`(arguments: [String]) throws {
+            let outcome = try Daemon.run(arguments)
+            #expect(outcome.status == 2 && outcome.errors.contains("not a name"), "\(outcome.errors)")
+        }
+
         @Test func `check says what answers some names`() throws {
             let text = """
                 [[provider]]

@@ -141,7 +141,7 @@ extension Integration {
                     == "on: /etc/resolv.conf names 127.0.0.53; configured: systemd-resolved\n")
             #expect(try machine.picture()[Self.file] == "-> ../\(Self.resolved)")
             let dropIn = machine.read("etc/systemd/resolved.conf.d/zz-httpdnsd.conf")
-            #expect(dropIn.contains("[Resolve]\nDNS=\nDNS=127.0.0.1\nDomains=~.\nDNSSEC=no\n"))
+            #expect(dropIn.contains("[Resolve]\nDNS=\nDNS=127.0.0.1\nDomains=~.\nDNSSEC=no\nDNSOverTLS=no\n"))
             #expect(try machine.picture()["etc/NetworkManager/conf.d/zz-httpdnsd.conf"] == nil)
         }
 
@@ -159,6 +159,28 @@ extension Integration {
             try machine.refuses("/etc/systemd/resolved.conf names servers (DNS=)")
             try machine.write("[localdns]\nservers = [\"192.0.2.53\"]\n", to: "etc/httpdnsd/httpdnsd.toml")
             #expect(try machine.resolver("on").status == 0)
+        }
+
+        @Test(arguments: ["run", "etc"])
+        func `servers that systemd-resolved reads after ours are refused, and seen when they come later`(
+            folder: String
+        ) throws {
+            let later = "\(folder)/systemd/resolved.conf.d/zzz-local.conf"
+            let (text, servers) = ("[Resolve]\r\nDNS=9.9.9.9\r\n", "[localdns]\nservers = [\"192.0.2.53\"]\n")
+            let machine = try Machine.stub([later: text, "etc/httpdnsd/httpdnsd.toml": servers])
+            try machine.refuses("/\(later) names servers (DNS=)")
+            let other = try Machine.stub(["etc/httpdnsd/httpdnsd.toml": servers])
+            #expect(try other.resolver("on").status == 0)
+            try other.write(text, to: later)
+            let outcome = try other.resolver("status")
+            #expect(outcome.status == 1 && outcome.output.hasPrefix("rewritten"), "\(outcome.output)")
+        }
+
+        @Test func `a file whose lines end as on Windows loses its servers, and keeps the rest`() throws {
+            let machine = try Machine("search corp.example\r\nnameserver 192.0.2.53\r\noptions rotate\r\n")
+            #expect(try machine.resolver("on").status == 0)
+            let lines = machine.read(Self.file).split(separator: "\n").dropFirst()
+            #expect(lines == ["nameserver 127.0.0.1", "search corp.example", "options rotate"])
         }
 
         @Test func `NetworkManager, dhclient and cloud-init leave the file alone`() throws {

@@ -91,7 +91,7 @@ extension Integration {
             try expect("cache", "show", Self.hostileName, "--socket", socket, shows: "\\027[31m")
             try expect("cache", "show", Self.hostileName, "--json", "--socket", socket, shows: "z.example.com")
             try expect("cache", "export", "--socket", socket, shows: "z.example.com")
-            try expect("cache", "show", "\u{1b}[31m\u{202e}.example.com", "--socket", socket, shows: "not text")
+            try expect("cache", "show", "\u{1b}[31m\u{202e}.example.com", "--socket", socket, shows: "not a name")
             try expect("why", Self.hostileName, "--socket", socket, shows: "decision=")
             try expect("query", Self.hostileName, "--config", daemon.configurationFile, shows: "z.example.com")
             try expect("status", "--socket", socket, shows: "vendor")

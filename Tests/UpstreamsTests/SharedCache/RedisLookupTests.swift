@@ -10,12 +10,14 @@ import TestUpstreams
 import Testing
 import Upstreams
 
-/// A Redis on a Unix socket that has no value: the first that asks gets the lease.
+/// A Redis on a Unix socket with one place, which is empty at first: the first that asks gets the lease.
 @Loop
-private final class EmptyRedis {
+private final class SmallRedis {
     let directory: TemporaryDirectory
     /// All commands, as they were sent.
     private(set) var received = ""
+    /// What was last written.
+    private(set) var value: [UInt8]?
     private let descriptor: Int32
     private var clients: [Int32] = []
     private var watches: [Watch] = []
@@ -52,8 +54,29 @@ private final class EmptyRedis {
         guard count > 0 else { return }
         let text = String(decoding: bytes[..<count], as: UTF8.self)
         received += text
-        let reply = text.contains("SET") ? "$-1\r\n" : ":1\r\n"
-        _ = send(client, reply, reply.utf8.count, Int32(MSG_NOSIGNAL))
+        let words = Self.words(of: bytes[..<count])
+        var reply = Array((text.contains("SET") ? "$-1\r\n" : ":1\r\n").utf8)
+        if words.first == Array("SET".utf8), words[2] != Array("leased".utf8) {
+            (value, reply) = (words[2], Array("+OK\r\n".utf8))
+        } else if let value {
+            reply = Array("$\(value.count)\r\n".utf8) + value + Array("\r\n".utf8)
+        }
+        _ = send(client, reply, reply.count, Int32(MSG_NOSIGNAL))
+    }
+
+    /// The words of the first command.
+    private static func words(of bytes: ArraySlice<UInt8>) -> [[UInt8]] {
+        var rest = bytes
+        func number() -> Int {
+            let line = rest.dropFirst().prefix { $0 != 13 }
+            rest = rest.dropFirst(line.count + 3)
+            return Int(String(decoding: line, as: UTF8.self)) ?? 0
+        }
+        return (0..<number()).map { _ in
+            let length = number()
+            defer { rest = rest.dropFirst(length + 2) }
+            return Array(rest.prefix(length))
+        }
     }
 }
 
@@ -67,7 +90,7 @@ struct RedisLookupTests {
     }
 
     @Test @Loop func `a question that is given up gives its lease back, and says so`() async throws {
-        let redis = try EmptyRedis()
+        let redis = try SmallRedis()
         let store = try SharedStore.test(at: redis.path)
         let cache = SharedCache(store, policy: "any", freshness: FreshnessPolicy())
         let key = FlightKey(
@@ -80,6 +103,26 @@ struct RedisLookupTests {
         lookup.cancel()
         await awaited { redis.received.contains("DEL") && redis.received.contains("PUBLISH") }
         store.close()
+    }
+
+    @Test @Loop func `a look-up that finds one family of two is a hit`() async throws {
+        let redis = try SmallRedis()
+        let key = FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .protect(explicit: true), dnssecOK: false,
+            checkingDisabled: false, scope: nil)
+        let stores = try [SharedStore.test(at: redis.path), SharedStore.test(at: redis.path)]
+        for (number, store) in stores.enumerated() {
+            let (cache, end) = (SharedCache(store, policy: "any", freshness: FreshnessPolicy()), End())
+            let lookup = try #require(cache.begin(key, [.a, .aaaa]) { end.answers = $0 })
+            await awaited { end.answers != nil }
+            #expect(end.answers?.map(\.type) == (number == 0 ? [] : [.a]))
+            let answer = Answer(name: key.name, addresses: [.v4(0xc000_0201)], ttl: 300)
+            if number == 0 { lookup.share(answer, .a, of: 0, from: "192.0.2.53:443") }
+            lookup.cancel()
+            await awaited { redis.value != nil }
+        }
+        #expect(stores.map(\.counters.hits) == [0, 1] && stores.map(\.counters.misses) == [1, 0])
+        for store in stores { store.close() }
     }
 }
 

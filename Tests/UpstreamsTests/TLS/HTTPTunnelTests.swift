@@ -31,14 +31,18 @@ struct HTTPTunnelTests {
         #expect(left == 4)
     }
 
-    @Test(arguments: ["HTTP/1.0 200\r\n\r\n", "HTTP/1.1 204 No Content\n\n"])
-    func `any status of success will do, of HTTP/1.0 too`(reply: String) {
+    @Test(arguments: [
+        "HTTP/1.0 200\r\n\r\n", "HTTP/1.1 204 No Content\n\n",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+    ])
+    func `any status of success will do, of HTTP/1.0 and after interim responses too`(reply: String) {
         #expect(receive(reply).state == .isOpen)
     }
 
     @Test(arguments: [
         ("HTTP/1.1 407 Proxy Authentication Required\r\n", "the proxy refuses with status 407"),
-        ("HTTP/1.1 100 Continue\r\n", "the proxy refuses with status 100"),
+        ("HTTP/1.1 101 Switching Protocols\r\n", "the proxy refuses with status 101"),
+        ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 403 Forbidden\r\n", "the proxy refuses with status 403"),
         ("SSH-2.0-OpenSSH_9.2\r\n", "the proxy's reply is not HTTP"),
         ("HTTP/1.1 2x0 OK\r\n", "the proxy's reply is not HTTP"),
         ("HTTP/1.1 +20 OK\r\n", "the proxy's reply is not HTTP"),
