@@ -203,8 +203,7 @@ struct Shard: ~Copyable {
         while true {
             if let offset = rings[queue].push(size) { return offset }
             if rings[queue].isWrapped {
-                let isFull = hasNoRoom(queue, for: size)
-                reclaimOldest(of: queue, isFull: isFull, now: now)
+                reclaimOldest(of: queue, isFull: hasNoRoom(queue, for: size), now: now)
             } else if shouldGrow(queue, for: size, now: now) {
                 rings[queue].grow(by: size)
             } else {
@@ -217,18 +216,14 @@ struct Shard: ~Copyable {
     ///
     /// The two bounds differ so that the walk over all entries is amortized by the memory that it frees, or by growth.
     private mutating func shouldGrow(_ queue: Int, for size: Int, now: UInt32) -> Bool {
-        guard rings[queue].canGrow, isCrowded(queue, by: size) else { return false }
+        guard rings[queue].canGrow, rings[queue].isFilled(beyond: 7, with: size) else { return false }
         removeDead(in: queue, now: now)
-        return rings[queue].liveBytes + size > rings[queue].capacity / 8 * 5
-    }
-
-    private func isCrowded(_ queue: Int, by size: Int) -> Bool {
-        rings[queue].liveBytes + size > rings[queue].capacity / 8 * 7
+        return rings[queue].isFilled(beyond: 5, with: size)
     }
 
     /// Whether an entry must be evicted for a new one. Otherwise entries are only compacted, or the ring can grow.
     private func hasNoRoom(_ queue: Int, for size: Int) -> Bool {
-        !rings[queue].canGrow && isCrowded(queue, by: size)
+        !rings[queue].canGrow && rings[queue].isFilled(beyond: 7, with: size)
     }
 
     /// Removes the oldest block from the tail of a ring: moves its entry on, or evicts it.
@@ -247,19 +242,16 @@ struct Shard: ~Copyable {
             if isLive { remove(store.slot(of: offset, hash: header.hash)) }
             return rings[queue].pop(size)
         }
+        rings[queue].pop(size)
         var target: Int?
         if isFull, queue == Self.nursery {
-            rings[queue].pop(size)
             target = rings[Self.main].push(size)
             if target == nil, isSpared, header.marks.contains(.visited) || !hasNoRoom(Self.main, for: size) {
                 target = allocate(size, in: Self.main, now: now)
             }
-        } else {
-            rings[queue].pop(size)
-            if isSpared, !isFull || header.marks.contains(.visited) {
-                // It fits, since its own bytes have just become free.
-                target = rings[queue].push(size)
-            }
+        } else if isSpared, !isFull || header.marks.contains(.visited) {
+            // It fits, since its own bytes have just become free.
+            target = rings[queue].push(size)
         }
         let slot = store.slot(of: offset, hash: header.hash)
         guard let target else {

@@ -245,6 +245,9 @@ struct Ring {
     var isEmpty: Bool { !isWrapped && head == tail }
     var canGrow: Bool { capacity < maximum }
 
+    /// Whether live entries take more than some eighths of the bytes in use, with one more of `size` bytes.
+    func isFilled(beyond eighths: Int, with size: Int) -> Bool { liveBytes + size > capacity / 8 * eighths }
+
     /// Allocates `size` bytes at the head; nil when the ring must first grow, wrap, or remove older blocks.
     mutating func push(_ size: Int) -> Int? {
         if isEmpty {
