@@ -12,12 +12,12 @@ final class HTTPStream {
     /// Its index among its connection's streams.
     var index = 0
     let request: HTTPRequest
-    private var reply = HTTPResponse(status: 0)
+    /// The reply, which is whole once it is complete; of status 0 before it has come.
+    private(set) var response = HTTPResponse(status: 0)
     private let isDocument: Bool
     private var headerSize = 0
     private var isHeaderComplete = false
     private let sent: Instant
-    private var firstByte: Instant?
     private var sentBody = 0
     /// Whether the server has ended its side: a stream may end without that.
     var isComplete = false
@@ -34,15 +34,7 @@ final class HTTPStream {
     /// Whether the reply is complete and may be used.
     var isAnswered: Bool { isComplete && failure == nil }
 
-    /// The reply's status; 0 before it has come.
-    var status: Int { reply.status }
-
-    /// The reply, once it is complete.
-    var response: HTTPResponse {
-        var response = reply
-        response.timeToFirstByte = firstByte.map { $0 - sent }
-        return response
-    }
+    var status: Int { response.status }
 
     // MARK: From its session. Each returns whether the reply is still acceptable
 
@@ -52,11 +44,10 @@ final class HTTPStream {
     ///   - status: three digits, or what is no status.
     ///   - length: bytes of the header so far.
     func begin(status: UnsafeRawBufferPointer, length: Int, at now: Instant) -> Bool {
-        if firstByte == nil { firstByte = now }
         guard let code = unsafe OutsideNumber(digits: status)?.within(100...999) else {
             return fail(.unusable("the reply is not HTTP"))
         }
-        reply = HTTPResponse(status: code)
+        response = HTTPResponse(status: code, timeToFirstByte: response.timeToFirstByte ?? now - sent)
         isHeaderComplete = false
         return receiveHeader(length)
     }
@@ -72,8 +63,8 @@ final class HTTPStream {
 
     func receiveBody(_ part: UnsafeRawBufferPointer) -> Bool {
         let limit = isDocument ? HTTPLimits.document : HTTPLimits.body
-        guard reply.body.count + part.count <= limit else { return fail(.tooLarge) }
-        unsafe reply.body.append(contentsOf: part)
+        guard response.body.count + part.count <= limit else { return fail(.tooLarge) }
+        unsafe response.body.append(contentsOf: part)
         return true
     }
 
@@ -109,26 +100,26 @@ extension HTTPStream {
         guard !isHeaderComplete, let initial = unsafe name.first else { return true }
         switch initial | 0x20 {
         case UInt8(ascii: "c"):
-            if reply.contentType == nil, unsafe Self.isEqual(name, "content-type") {
-                reply.contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
-            } else if reply.compression == nil, unsafe Self.isEqual(name, "content-encoding") {
-                reply.compression = unsafe Self.compression(value)
+            if response.contentType == nil, unsafe Self.isEqual(name, "content-type") {
+                response.contentType = unsafe String(decoding: Self.trimmed(value), as: UTF8.self)
+            } else if response.compression == nil, unsafe Self.isEqual(name, "content-encoding") {
+                response.compression = unsafe Self.compression(value)
             }
         case UInt8(ascii: "a"):
-            if reply.age == nil, unsafe Self.isEqual(name, "age") {
-                reply.age = unsafe Self.seconds(Self.trimmed(value))
+            if response.age == nil, unsafe Self.isEqual(name, "age") {
+                response.age = unsafe Self.seconds(Self.trimmed(value))
             }
         case UInt8(ascii: "d"):
-            if reply.date == nil, unsafe Self.isEqual(name, "date") {
-                reply.date = unsafe Self.date(Self.trimmed(value))
+            if response.date == nil, unsafe Self.isEqual(name, "date") {
+                response.date = unsafe Self.date(Self.trimmed(value))
             }
         case UInt8(ascii: "e") where isDocument:
-            if reply.entityTag == nil, unsafe Self.isEqual(name, "etag") {
-                reply.entityTag = unsafe Self.tag(Self.trimmed(value))
+            if response.entityTag == nil, unsafe Self.isEqual(name, "etag") {
+                response.entityTag = unsafe Self.tag(Self.trimmed(value))
             }
         case UInt8(ascii: "r"):
-            if reply.retryAfter == nil, unsafe Self.isEqual(name, "retry-after") {
-                reply.retryAfter = unsafe Self.wait(Self.trimmed(value))
+            if response.retryAfter == nil, unsafe Self.isEqual(name, "retry-after") {
+                response.retryAfter = unsafe Self.wait(Self.trimmed(value))
             }
         default: break
         }
