@@ -141,8 +141,8 @@ package enum HTTPLimits {
     static let keepAliveInterval = 5
     /// The connections for requests whose connection broke, or that the server wants over HTTP/1.1: one request on each.
     static let separateConnections = 32
-    /// The time without a reply after which the other end is asked for a sign of life (PING), and how long after that it is
-    /// dead without one.
+    /// How long nothing comes while requests wait until the other end is asked for a sign of life (PING), and how long after
+    /// that it is dead without one.
     package static let test: Duration = .milliseconds(300)
     package static let silence: Duration = .milliseconds(600)
     /// The time since its last use after which a spare connection is renewed, while the old one is still usable.
