@@ -27,18 +27,20 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     /// When a member is left out.
     package enum Presence: Sendable {
         case always
-        /// Where there is no value, or an empty one.
+        /// Where it still has the value with which a report begins.
         case ifAny
     }
 
     let key: String
-    private let presence: Presence
+    /// With which it is left out; nil: with none.
+    private let omitted: Value?
     /// For true and for false, of a flag that is a word in JSON; else empty.
     private let words: [String]
     package var wrappedValue: Value
 
     package init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
-        (self.wrappedValue, self.key, self.presence, words) = (wrappedValue, key, presence, [])
+        (self.wrappedValue, self.key, words) = (wrappedValue, key, [])
+        omitted = presence == .ifAny ? wrappedValue : nil
     }
 
     package init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
@@ -46,7 +48,7 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     }
 
     package init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {
-        (self.wrappedValue, self.key, presence, words) = (wrappedValue, key, .always, [yes, no])
+        (self.wrappedValue, self.key, omitted, words) = (wrappedValue, key, nil, [yes, no])
     }
 }
 
@@ -58,7 +60,7 @@ private protocol ReportMember {
 extension Member: ReportMember {
     fileprivate func write(to writer: inout JSONWriter) {
         let value = wrappedValue
-        if presence == .ifAny, value.isNone { return }
+        if let omitted, omitted == value { return }
         if !words.isEmpty, let flag = value as? Bool { return writer.member(key, flag ? words[0] : words[1]) }
         writer.member(key, value)
     }

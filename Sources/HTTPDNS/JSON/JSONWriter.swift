@@ -26,9 +26,6 @@ package struct JSONWriter {
     /// An object as an element of an array.
     package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
 
-    /// A value as an element of an array.
-    package mutating func element(_ value: some JSONValue) { value.write(to: &self) }
-
     // MARK: Members of an object
 
     package mutating func member(_ key: String, _ value: some JSONValue) {
@@ -123,18 +120,10 @@ package struct JSONWriter {
 package protocol JSONValue: Sendable {
     /// Writes it where a value may stand.
     func write(to writer: inout JSONWriter)
-    /// Whether it is nil, zero, or an empty text.
-    var isNone: Bool { get }
-}
-
-extension JSONValue {
-    package var isNone: Bool { false }
 }
 
 extension String: JSONValue {
     package func write(to writer: inout JSONWriter) { writer.write(JSONWriter.quoted(self)) }
-
-    package var isNone: Bool { isEmpty }
 }
 
 extension Bool: JSONValue {
@@ -143,8 +132,6 @@ extension Bool: JSONValue {
 
 extension JSONValue where Self: BinaryInteger {
     package func write(to writer: inout JSONWriter) { writer.write(String(self)) }
-
-    package var isNone: Bool { self == 0 }
 }
 
 extension Int: JSONValue {}
@@ -157,8 +144,6 @@ extension Optional: JSONValue where Wrapped: JSONValue {
     package func write(to writer: inout JSONWriter) {
         if let self { self.write(to: &writer) } else { writer.write("null") }
     }
-
-    package var isNone: Bool { if case .none = self { true } else { false } }
 }
 
 extension Array: JSONValue where Element: JSONValue {

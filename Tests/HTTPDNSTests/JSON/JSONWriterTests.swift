@@ -14,13 +14,10 @@ struct JSONWriterTests {
             writer.member(
                 "list",
                 array: { writer in
-                    writer.element(1)
-                    writer.element(-2)
-                    writer.element("b")
                     writer.object { $0.member("c", 3) }
                     writer.object { _ in }
-                    writer.element(4)
                 })
+            writer.member("numbers", [1, -2])
             writer.member("strings", ["x", "y"])
             writer.member("seconds", thousandths: 1_500)
             writer.member("empty", [String]())
@@ -28,7 +25,7 @@ struct JSONWriterTests {
         #expect(
             text
                 == #"{"text":"a","no text":null,"number":7,"no number":null,"flag":true,"object":{"a":false},"#
-                + #""list":[1,-2,"b",{"c":3},{},4],"strings":["x","y"],"seconds":1.500,"empty":[]}"#)
+                + #""list":[{"c":3},{}],"numbers":[1,-2],"strings":["x","y"],"seconds":1.500,"empty":[]}"#)
         #expect(JSONWriter.text(of: ["x", "y"]) == #"["x","y"]"#)
     }
 
