@@ -110,7 +110,7 @@ final class Daemon {
         let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
         return RunningServer(
             on: sockets, presenting: certificate, source: source, descriptors: descriptors, memory: memory, log: log,
-            replacing: predecessor, leaving: room > 0 ? (handover, room) : nil, loop: loop)
+            replacing: predecessor, leaving: handover, room: room, loop: loop)
     }
 
     /// Says so when a new certificate could not be taken while the server runs.

@@ -93,6 +93,15 @@ enum Replacement {
             case .system(let error): "\(error)"
             }
         }
+
+        /// Calls what may fail in the system.
+        static func system<Value>(_ body: () throws(SystemError) -> Value) throws(Failure) -> Value {
+            do throws(SystemError) {
+                return try body()
+            } catch {
+                throw .system(error)
+            }
+        }
     }
 
     /// One end of the connection.
@@ -116,12 +125,7 @@ enum Replacement {
 
         /// Passes what a server has not finished.
         func pass(_ work: UnfinishedWork) throws(Failure) {
-            let left: [(kind: PassedKind, descriptor: PassedDescriptor)]
-            do throws(SystemError) {
-                left = try work.descriptors()
-            } catch {
-                throw .system(error)
-            }
+            let left = try Failure.system { () throws(SystemError) in try work.descriptors() }
             // The queries come first: of connections those may be closed for which the next process has no descriptor.
             try pass(
                 [PassedKind.queries, .connection].map { kind in
@@ -278,6 +282,9 @@ struct Handover: Sendable {
             }
         }
     }
+
+    /// Tells the manager how this process is.
+    func tell(_ state: ServiceManager.State) { tell { manager throws(SystemError) in try manager.tell(state) } }
 
     /// - Returns: whether that succeeded.
     @discardableResult

@@ -38,19 +38,19 @@ final class RunningServer {
     private var hasTakenOver = false
     /// Nil while no process may replace this one.
     private var succession: Succession?
-    private let manager = ServiceManager(path: processEnvironment()["NOTIFY_SOCKET"])
-    /// Where the next process finds what this one leaves, and how many descriptors fit there; nil: nowhere.
-    private let successor: (handover: Handover, room: Int)?
+    private let handover: Handover
+    /// How many descriptors of unfinished work the service manager keeps for the next process.
+    private let room: Int
     private var watchdog: LoopTimer?
 
     nonisolated init(
         on sockets: ServerSockets, presenting certificate: TLSFiles.Content?, source: ConfigurationSource,
         descriptors: DescriptorBudget,
         memory: MemoryBudget, log: LogOutput, replacing predecessor: Predecessor?,
-        leaving successor: (handover: Handover, room: Int)?, loop: EventLoop
+        leaving handover: Handover, room: Int, loop: EventLoop
     ) {
         self.predecessor = predecessor
-        self.successor = successor
+        (self.handover, self.room) = (handover, room)
         self.descriptors = descriptors
         self.memory = memory
         self.sockets = sockets
@@ -110,7 +110,7 @@ final class RunningServer {
                 settleIn(settings, controlSockets, service, administration)
             }
         }
-        if manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
+        if handover.manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
             watch(service.server, every: limit / Self.signsOfLife)
         }
         service.resolver.preresolve()
@@ -121,7 +121,7 @@ final class RunningServer {
         await withCheckedContinuation { continuation in
             if isStopping { continuation.resume() } else { stopRequest = continuation }
         }
-        tell(.stopping)
+        handover.tell(.stopping)
         administration.isStopping = true
         if succession?.stop() == true { controlSockets?.leaveFiles() }
         while predecessor != nil { await loop.sleep(until: loop.now + .milliseconds(1)) }
@@ -133,12 +133,12 @@ final class RunningServer {
         if let next = succession?.next {
             log.logger.log(.stop, "stopping: another process goes on with the sockets and the outstanding questions")
             await leave(service, to: next)
-        } else if let successor {
+        } else if room > 0 {
             log.logger.log(.stop, "stopping: the next process goes on with the sockets and the outstanding questions")
             // The file for the queries is the last descriptor.
-            let work = await service.server.handOver(connections: successor.room - 1)
+            let work = await service.server.handOver(connections: room - 1)
             service.disk?.stop()
-            successor.handover.leave(work)
+            handover.leave(work)
         } else {
             log.logger.log(.stop, "stopping: outstanding questions are answered first")
             await service.server.stop()
@@ -229,22 +229,14 @@ final class RunningServer {
         // A collector of both streams takes nothing else.
         case .json: log.write(.startServing, text, [:])
         }
-        tell(.ready)
+        handover.tell(.ready)
     }
 
     /// Gives signs of life to a service manager that watches, while the loop and every UDP thread come round: what hangs is
     /// restarted then. Without such a manager an idle process is never woken.
     private func watch(_ server: Server, every interval: Duration) {
-        if server.probeThreads() { tell(.alive) }
+        if server.probeThreads() { handover.tell(.alive) }
         watchdog = loop.schedule(after: interval) { [unowned self] in watch(server, every: interval) }
-    }
-
-    private func tell(_ state: ServiceManager.State) {
-        do throws(SystemError) {
-            try manager?.tell(state)
-        } catch {
-            log.logger.log(.serviceManager, "\(error)")
-        }
     }
 
     private func take(_ signal: Signal) {
@@ -265,9 +257,9 @@ final class RunningServer {
                     return log.logger.log(
                         .reloadRefused, "SIGHUP came while another process took over: it is for that one")
                 }
-                tell(.reloading)
+                handover.tell(.reloading)
                 _ = await changes?.reload()
-                if !isStopping { tell(.ready) }
+                if !isStopping { handover.tell(.ready) }
             }
         }
     }

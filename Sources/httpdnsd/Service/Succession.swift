@@ -159,7 +159,10 @@ struct Predecessor: Sendable {
         }
         do throws(Replacement.Failure) {
             let passed = try link.wait(for: .sockets, within: Replacement.turnPatience)
-            return (Predecessor(link: link, log: log, reserve: try Self.reserve()), passed)
+            let reserve = try Replacement.Failure.system { () throws(SystemError) in
+                try PassedDescriptor([0], name: "reserve")
+            }
+            return (Predecessor(link: link, log: log, reserve: reserve), passed)
         } catch {
             guard case .ended = error else {
                 try? link.say(.failed("\(error)"))
@@ -167,14 +170,6 @@ struct Predecessor: Sendable {
             }
             log.logger.log(.startNotReplaced, "no server was replaced: it has ended")
             return nil
-        }
-    }
-
-    private static func reserve() throws(Replacement.Failure) -> PassedDescriptor {
-        do throws(SystemError) {
-            return try PassedDescriptor([0], name: "reserve")
-        } catch {
-            throw .system(error)
         }
     }
 
