@@ -73,28 +73,28 @@ final class AnswerFile {
     ///
     /// - Returns: how many answers were written.
     func write(
-        _ changes: [[UInt8]: PendingChanges.Change], _ rules: DiskRules, _ mark: ClockMark, _ reading: WallClock.Reading
+        _ changes: [(key: [UInt8], change: PendingChanges.Change)], _ rules: DiskRules, _ mark: ClockMark,
+        _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
-        var rows: [[UInt8]: (other: PendingChanges.Change?, six: PendingChanges.Change?)] = [:]
-        for (key, change) in changes {
-            var question = key
+        let rows = changes.map { each in
+            var question = each.key
             let isSix = question.makeRowQuestion()
-            if isSix {
-                rows[question, default: (nil, nil)].six = change
-            } else {
-                rows[question, default: (nil, nil)].other = change
-            }
+            return (question: question, isSix: isSix)
         }
-        var written = 0
         // In the order of the file's index: so each of its pages is read and written once, and not for every answer that has
-        // its place there.
-        for (question, row) in rows.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+        // its place there. Of one key the last change stands last, since the sort is stable.
+        var rest = rows.indices.sorted { rows[$0].question.lexicographicallyPrecedes(rows[$1].question) }[...]
+        var written = 0
+        while let question = rest.first.map({ rows[$0].question }) {
+            let row = rest.prefix { rows[$0].question == question }
+            rest = rest.dropFirst(row.count)
+            let (other, six) = (row.last { !rows[$0].isSix }, row.last { rows[$0].isSix })
             // Mostly both address families change at once, and nothing has to be read.
-            let old = row.other == nil || row.six == nil ? try self.row(of: question) : nil
+            let old = other == nil || six == nil ? try self.row(of: question) : nil
             var until = old?.until
             var value: [UInt8] = []
-            for (change, isSix) in [(row.other, false), (row.six, true)] {
-                switch change {
+            for (place, isSix) in [(other, false), (six, true)] {
+                switch place.map({ changes[$0].change }) {
                 case nil:
                     guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { continue }
                     answer.head.append(to: &value, answer.answer.body)

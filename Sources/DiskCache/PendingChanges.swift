@@ -3,7 +3,7 @@ import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// The last change of an answer.
+    /// A change of an answer.
     enum Change {
         case stored(CacheEntry)
         case removed
@@ -20,8 +20,11 @@ struct PendingChanges {
     /// The most records that wait, but for those of kinds that are few: as many as the file keeps of one kind.
     static let recordLimit = 4_096
 
-    /// Answers, by the bytes of their keys: those of a `QueryKey` without a scope.
-    private(set) var answers: [[UInt8]: Change] = [:]
+    /// Answers in order of arrival, with the bytes of their keys: those of a `QueryKey` without a scope. The last change of a
+    /// key counts.
+    private(set) var answers: [(key: [UInt8], change: Change)] = []
+    /// The keys of `answers`; nil until the first look-up, since mostly there is none, and hashing costs the loop time.
+    private var keys: Set<[UInt8]>?
     /// How many bytes they have.
     private var size = 0
     /// Removals of many answers, which come before `answers`.
@@ -41,7 +44,7 @@ struct PendingChanges {
     mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
         guard answers.count < Self.limit, size <= Self.room else { return leaveAnswers() }
-        set(.stored(entry), key.array)
+        append(.stored(entry), key.array)
     }
 
     /// Removes the answer under a key.
@@ -49,11 +52,13 @@ struct PendingChanges {
         if answers.count == Self.limit { leaveAnswers() }
         // Where these alone are too many, the entries still in memory are valid.
         guard answers.count < Self.limit else { return removeAll(thenAll: true) }
-        set(.removed, key)
+        append(.removed, key)
     }
 
-    private mutating func set(_ change: Change, _ key: [UInt8]) {
-        size += change.size - (answers.updateValue(change, forKey: key)?.size ?? 0)
+    private mutating func append(_ change: Change, _ key: [UInt8]) {
+        size += change.size
+        answers.append((key, change))
+        keys?.insert(key)
     }
 
     mutating func remove(_ removal: AnswerRemoval) {
@@ -61,12 +66,12 @@ struct PendingChanges {
         guard removal != .all, isKnown || removals.count < Self.removalLimit else {
             return removeAll(thenAll: removal != .all)
         }
-        for case (let key, .stored(let entry)) in answers {
-            guard let name = try? Name(wire: Array(key.dropLast(5))), removal.covers(name, entry.answer.addresses)
-            else {
-                continue
-            }
-            set(.removed, key)
+        for index in answers.indices {
+            guard case (let key, .stored(let entry)) = answers[index],
+                let name = try? Name(wire: Array(key.dropLast(5))), removal.covers(name, entry.answer.addresses)
+            else { continue }
+            size -= answers[index].change.size
+            answers[index].change = .removed
         }
         if !isKnown { removals.append(removal) }
     }
@@ -83,15 +88,17 @@ struct PendingChanges {
     /// Leaves out the new answers, which memory has.
     private mutating func leaveAnswers() {
         needsAll = true
-        answers = answers.filter { if case .removed = $0.value { true } else { false } }
-        size = 0
+        answers.removeAll { if case .stored = $0.change { true } else { false } }
+        (size, keys) = (0, nil)
     }
 
     /// Whether an answer that was read from the file may still be used.
     ///
     /// - Parameter key: the answer's.
-    func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
-        answers[key] == nil
+    mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
+        let changed = keys ?? Set(answers.map(\.key))
+        keys = changed
+        return !changed.contains(key)
             && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }
 
@@ -134,6 +141,6 @@ struct PendingChanges {
     /// every 4 KiB, on the thread that stores answers.
     private mutating func removeAnswers() {
         answers.removeAll(keepingCapacity: answers.count >= answers.capacity / 8)
-        size = 0
+        (size, keys) = (0, nil)
     }
 }
