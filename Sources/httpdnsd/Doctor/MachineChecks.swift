@@ -145,11 +145,11 @@ extension Check {
 
     /// What is found where programs ask systemd-resolved.
     private static func ofStub(_ resolver: MachineResolver, _ examined: Examination) -> [Finding] {
-        if let place = resolver.serversBeside, resolver.resolvedIsOurs {
+        if let (place, setting) = resolver.overruling, resolver.resolvedIsOurs {
             return .error(
                 "resolver.beside",
-                "\(place) names servers that systemd-resolved asks beside this one: programs may get forged answers",
-                mend: "remove DNS= from \(place), then `systemctl restart systemd-resolved`")
+                "\(place) sets \(setting) for systemd-resolved: it asks not this server alone, or not where it listens",
+                mend: "remove that from \(place), then `systemctl restart systemd-resolved`")
         }
         switch resolver.state(where: examined.listenAddresses.receive) {
         case .on: return []

@@ -41,7 +41,7 @@ struct MachineResolver {
     }
 
     var state: State {
-        if reachesStub { return resolvedIsOurs && serversBeside == nil ? .on : hasTraces ? .rewritten : .off }
+        if reachesStub { return resolvedIsOurs && overruling == nil ? .on : hasTraces ? .rewritten : .off }
         if isOurs, ResolvConf(text.utf8).servers.count == 1 { return .on }
         return isOurs || hasTraces ? .rewritten : .off
     }
@@ -81,15 +81,14 @@ struct MachineResolver {
                     "programs ask port 53 alone, and the server listens on \(server): see listen.addresses")
             }
         }
-        if hasResolved, needsLists, let place = serverFiles.first {
+        if hasResolved, needsLists, let place = staticServers {
             throw CommandFailure(
                 "\(place) names servers (DNS=), which systemd-resolved would ask no more: write them into localdns.servers first"
             )
         }
-        if hasResolved, let place = serversBeside {
+        if hasResolved, let (place, setting) = overruling {
             throw CommandFailure(
-                "\(place) names servers (DNS=), which systemd-resolved would ask beside this one: remove them there first"
-            )
+                "\(place) sets \(setting), which systemd-resolved would read after our drop-in: remove it there first")
         }
         let wanted = dropIns(for: server).filter { isFile ? files.exists($0.owner) : $0.isForStub }
         var changed: [DropIn] = []
@@ -180,23 +179,40 @@ struct MachineResolver {
         return servers == ["127.0.0.53"]
     }
 
-    /// The first file with servers for systemd-resolved that it reads after ours: it asks these, too.
-    var serversBeside: String? {
+    /// What a file that systemd-resolved reads after ours sets, by which it asks other servers, too, or ours where it does not
+    /// listen.
+    var overruling: (place: String, setting: String)? {
         let own = MachineFiles.name(of: DropIn.systemdResolved("").path)
-        return serverFiles.first { MachineFiles.name(of: $0) > own }
-    }
-
-    /// The files of systemd-resolved, but for ours, that name servers.
-    private var serverFiles: [String] {
-        let folders = ["/usr/lib", "/run", "/etc"].map { $0 + "/systemd/resolved.conf.d" }
-        let parts = folders.flatMap { folder in files.names(in: folder, ending: ".conf").map { "\(folder)/\($0)" } }
-        return (["/etc/systemd/resolved.conf"] + parts).filter { path in
-            guard path != DropIn.systemdResolved("").path else { return false }
-            return files.lines(of: path).contains { line in
-                let words = line.split(separator: "=", maxSplits: 1).map { $0.filter { !$0.isWhitespace } }
-                return words.count == 2 && words[0] == "DNS" && !words[1].isEmpty
+        for path in resolvedFiles where MachineFiles.name(of: path) > own {
+            for (key, value) in settings(of: path)
+            where key == "DNS" && !value.isEmpty || key == "DNSOverTLS" && Self.yes.contains(value.lowercased()) {
+                return (path, "\(key)=\(value)")
             }
         }
+        return nil
+    }
+
+    /// What means yes to systemd.
+    private static let yes: Set = ["yes", "y", "true", "t", "on", "1"]
+
+    /// The files of systemd-resolved, but for ours.
+    private var resolvedFiles: [String] {
+        let folders = ["/usr/lib", "/run", "/etc"].map { $0 + "/systemd/resolved.conf.d" }
+        let parts = folders.flatMap { folder in files.names(in: folder, ending: ".conf").map { "\(folder)/\($0)" } }
+        return (["/etc/systemd/resolved.conf"] + parts).filter { $0 != DropIn.systemdResolved("").path }
+    }
+
+    private func settings(of path: String) -> [(key: String, value: String)] {
+        files.lines(of: path).compactMap { line in
+            let words = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                .map { $0.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
+            return words.count == 2 ? (words[0], words[1]) : nil
+        }
+    }
+
+    /// The first file, but for ours, that names servers.
+    private var staticServers: String? {
+        resolvedFiles.first { settings(of: $0).contains { $0.key == "DNS" && !$0.value.isEmpty } }
     }
 
     private var dropIns: [DropIn] { dropIns(for: nil) }

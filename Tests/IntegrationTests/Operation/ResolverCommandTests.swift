@@ -161,14 +161,14 @@ extension Integration {
             #expect(try machine.resolver("on").status == 0)
         }
 
-        @Test(arguments: ["run", "etc"])
-        func `servers that systemd-resolved reads after ours are refused, and seen when they come later`(
-            folder: String
+        @Test(arguments: ["run", "etc"], ["DNS=9.9.9.9", "DNSOverTLS=yes"])
+        func `what systemd-resolved reads after ours and goes by is refused, and seen when it comes later`(
+            folder: String, setting: String
         ) throws {
             let later = "\(folder)/systemd/resolved.conf.d/zzz-local.conf"
-            let (text, servers) = ("[Resolve]\r\nDNS=9.9.9.9\r\n", "[localdns]\nservers = [\"192.0.2.53\"]\n")
+            let (text, servers) = ("[Resolve]\r\n\(setting)\r\n", "[localdns]\nservers = [\"192.0.2.53\"]\n")
             let machine = try Machine.stub([later: text, "etc/httpdnsd/httpdnsd.toml": servers])
-            try machine.refuses("/\(later) names servers (DNS=)")
+            try machine.refuses("/\(later) sets \(setting)")
             let other = try Machine.stub(["etc/httpdnsd/httpdnsd.toml": servers])
             #expect(try other.resolver("on").status == 0)
             try other.write(text, to: later)
