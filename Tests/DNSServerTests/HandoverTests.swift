@@ -15,10 +15,16 @@ import Testing
     @Loop
     private func succeed(_ server: TestServer, sockets: ServerSockets, limit: Int = 100) async throws -> PassedSockets {
         let work = await server.server.handOver(connections: limit)
-        let passed = sockets.descriptors.flatMap { kind, numbers in
-            numbers.map { PassedDescriptor(Descriptor(owning: dup($0)), name: kind.rawValue) }
+        var passed: [PassedDescriptor] = []
+        func pass(_ numbers: [Int32], as kind: PassedKind) {
+            passed += numbers.map { PassedDescriptor(Descriptor(owning: dup($0)), name: kind.rawValue) }
         }
-        return PassedSockets(passed + (try work.descriptors().map(\.descriptor)))
+        for (kind, numbers) in sockets.descriptors { pass(numbers, as: kind) }
+        try work.lend { queries, connections in
+            pass(queries, as: .queries)
+            pass(connections, as: .connection)
+        }
+        return PassedSockets(passed)
     }
 
     /// Has a second server go on where the first stops, and stops it when `body` is done.

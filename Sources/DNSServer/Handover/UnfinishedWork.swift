@@ -44,10 +44,17 @@ package struct UnfinishedWork: Sendable {
 
     package init() {}
 
-    /// What is to be passed on, besides the sockets.
-    package func descriptors() throws(SystemError) -> [(kind: PassedKind, descriptor: PassedDescriptor)] {
+    /// Calls `body` with the numbers of what is to be passed on besides the sockets: the file, and the connections. All are
+    /// open until it returns.
+    ///
+    /// - Throws: what `body` throws, or when no file can be made.
+    package func lend(
+        _ body: (_ queries: [Int32], _ connections: [Int32]) throws(SystemError) -> Void
+    ) throws(SystemError) {
         let file = try PassedDescriptor(bytes, name: PassedKind.queries.rawValue)
-        return connections.map { (.connection, $0.socket) } + [(.queries, file)]
+        // Their numbers alone keep none of them open.
+        defer { withExtendedLifetime((file, connections)) {} }
+        try body([file.number].compactMap(\.self), connections.compactMap(\.socket.number))
     }
 
     // MARK: The file

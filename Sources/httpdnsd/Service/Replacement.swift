@@ -125,12 +125,13 @@ enum Replacement {
 
         /// Passes what a server has not finished.
         func pass(_ work: UnfinishedWork) throws(Failure) {
-            let left = try Failure.system { () throws(SystemError) in try work.descriptors() }
-            // The queries come first: of connections those may be closed for which the next process has no descriptor.
-            try pass(
-                [PassedKind.queries, .connection].map { kind in
-                    (kind, left.filter { $0.kind == kind }.compactMap(\.descriptor.number))
-                })
+            try send { socket throws(SystemError) in
+                try work.lend { queries, connections throws(SystemError) in
+                    // Of connections those may be closed for which the next process has no descriptor.
+                    try socket.store(queries, as: PassedKind.queries.rawValue)
+                    try socket.store(connections, as: PassedKind.connection.rawValue)
+                }
+            }
             try say(.work)
         }
 
@@ -275,10 +276,10 @@ struct Handover: Sendable {
     /// Has the manager keep what a server did not finish.
     func leave(_ work: UnfinishedWork) {
         tell { manager throws(SystemError) in
-            let left = try work.descriptors()
-            // The file comes last: it tells that everything has been passed.
-            for kind in [PassedKind.connection, .queries] {
-                try manager.store(left.filter { $0.kind == kind }.compactMap(\.descriptor.number), as: kind.rawValue)
+            try work.lend { queries, connections throws(SystemError) in
+                // The file comes last: it tells that everything has been passed.
+                try manager.store(connections, as: PassedKind.connection.rawValue)
+                try manager.store(queries, as: PassedKind.queries.rawValue)
             }
         }
     }
