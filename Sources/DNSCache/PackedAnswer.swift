@@ -210,7 +210,7 @@ struct AddressRun {
     /// At least 2.
     let count: Int
 
-    /// Finds the run by where its TTLs lie. Nil when there is none, or part of it would lie outside of `body`.
+    /// Finds the run by where its TTLs are. Nil when there is none, or part of it would be outside of `body`.
     ///
     /// - Parameter answers: records of the answer section.
     init?(in body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int) {

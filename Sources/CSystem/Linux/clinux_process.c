@@ -36,16 +36,18 @@ int clinux_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0; }
 
 const char *clinux_environment(int index) { return environ[index]; }
 
+static int argument_count;
 static char **arguments;
 
 // glibc gives constructors what it gives main. Swift's runtime looks for the arguments below the environment, where it finds
 // none once another library's constructor has set a variable, or without /proc.
 __attribute__((constructor)) static void keep_arguments(int count, char **values) {
-    (void)count;
+    argument_count = count;
     arguments = values;
 }
 
-const char *clinux_argument(int index) { return arguments[index]; }
+// A process may be started without any, its name included; behind them is the environment.
+const char *clinux_argument(int index) { return index < argument_count ? arguments[index] : NULL; }
 
 int clinux_affinity_count(void) {
     // Grown until the kernel's own mask fits: machines with more than 1,024 CPUs exist.
