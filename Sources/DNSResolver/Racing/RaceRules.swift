@@ -23,6 +23,8 @@ package struct RaceRules: Hashable, Sendable {
         /// The first of its usable addresses that is this source's, and how many are.
         package var firstAddress = 0
         package var addresses: Int
+        /// The most that one question asks, one after another.
+        private static let addressLimit = 256
 
         package init(
             provider: Int?, answersBoth: Bool = false, mayHedge: Bool = true, health: Health = .usable,
@@ -32,7 +34,7 @@ package struct RaceRules: Hashable, Sendable {
             self.answersBoth = answersBoth
             self.mayHedge = mayHedge
             self.health = health
-            self.addresses = addresses
+            self.addresses = min(addresses, Self.addressLimit)
         }
 
         var isLocal: Bool { provider == nil }

@@ -75,6 +75,15 @@ struct WasteTests {
             ])
     }
 
+    @Test func `of 300 addresses that refuse in turn, 256 are asked, then LocalDNS's answer is given`() {
+        let refusals: [(Int, RaceEvent)] = (0..<300).map { (2 + $0, .failed(1, .a)) }
+        let race = ScriptedRace(
+            RaceRules(.httpdnsFirst, [RaceRules.Source(provider: 0, addresses: 300)]),
+            [(0, .joined(1, .a)), (1, .failed(0, .a))] + refusals + [(600, .replied(2, a: .records(1), aaaa: nil))])
+        #expect(race.asked.count { $0.place < 2 } == 256)
+        #expect(race.replies.count == 1)
+    }
+
     @Test func `C5: with LocalDNS first NODATA beside a verified family is verified, and no provider is asked`() {
         let race = ScriptedRace(
             localFirst,
