@@ -111,7 +111,7 @@ package final class DiskCache: Sendable {
         tell { $0.isStopping = true }
         let deadline = Instant.bootTime + limit
         while !state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
-            ended.wait(atMost: Int32(clamping: (deadline - .bootTime).nanoseconds / 1_000_000 + 1))
+            ended.wait(atMost: deadline - .bootTime)
         }
     }
 

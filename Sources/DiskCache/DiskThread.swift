@@ -100,8 +100,8 @@ final class DiskThread {
 
     /// Waits until there is work.
     private func wait() {
-        guard let due = open == nil ? backoff.nextProbe : writingDue else { return cache.wake.wait() }
-        cache.wake.wait(atMost: Int32(clamping: max(0, (due - now).nanoseconds) / 1_000_000 + 1))
+        let due = open == nil ? backoff.nextProbe : writingDue
+        cache.wake.wait(atMost: isPaused ? nil : due.map { $0 - now })
     }
 
     // MARK: Opening

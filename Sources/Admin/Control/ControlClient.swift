@@ -141,8 +141,7 @@ package struct ControlClient {
         for events: Int32, _ connection: borrowing Descriptor, until deadline: Instant?
     ) throws(ControlError) {
         var entry = pollfd(fd: connection.number, events: Int16(events), revents: 0)
-        let left = deadline.map { max(0, (($0 - .bootTime) / .milliseconds(1)).rounded(.up)) }
-        let count = unsafe poll(&entry, 1, left.map { Int32(clamping: Int($0)) } ?? -1)
+        let count = unsafe poll(&entry, 1, deadline.map { ($0 - .bootTime).pollTimeout } ?? -1)
         guard count != 0 else { throw late }
     }
 

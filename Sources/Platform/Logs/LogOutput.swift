@@ -170,7 +170,7 @@ final class LogWriter: Sendable {
             let isDone = state.withLock { $0.lines.isEmpty && $0.dropped == 0 && !$0.isWriting }
             let left = deadline - clock.now
             guard !isDone, left > .zero else { return isDone }
-            rest.wait(atMost: Int32(clamping: left.nanoseconds / 1_000_000 + 1))
+            rest.wait(atMost: left)
         }
     }
 

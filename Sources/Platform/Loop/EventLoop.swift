@@ -192,6 +192,14 @@ extension Loop {
     }
 }
 
+extension Duration {
+    /// As the time limit of poll(2), in milliseconds, rounded up. Of what is over it is 0: a negative one would be for ever.
+    package var pollTimeout: Int32 {
+        let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        return Int32(clamping: max(0, rest > 0 ? whole + 1 : whole))
+    }
+}
+
 /// An event counter that wakes a waiting thread; a post while no thread waits is not lost.
 package struct EventCounter: ~Copyable, Sendable {
     fileprivate let descriptor: Descriptor
@@ -206,10 +214,10 @@ package struct EventCounter: ~Copyable, Sendable {
 
     /// Waits until the counter was incremented since the last call, or a signal arrived. Blocks its thread.
     ///
-    /// - Parameter limit: the longest wait in milliseconds; nil: unlimited.
-    package func wait(atMost limit: Int32? = nil) {
+    /// - Parameter limit: the longest wait; nil: unlimited.
+    package func wait(atMost limit: Duration? = nil) {
         var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-        guard unsafe poll(&entry, 1, limit ?? -1) > 0 else { return }
+        guard unsafe poll(&entry, 1, limit?.pollTimeout ?? -1) > 0 else { return }
         var count: UInt64 = 0
         _ = unsafe read(descriptor.number, &count, MemoryLayout<UInt64>.size)
     }

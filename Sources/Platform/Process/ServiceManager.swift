@@ -135,9 +135,8 @@ package final class NoticeSocket: Sendable {
         let deadline = Instant.bootTime + limit
         repeat {
             if let notice = next() { return notice }
-            let left = Int32(clamping: max(0, (deadline - .bootTime).nanoseconds) / 1_000_000 + 1)
             var wanted = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-            _ = unsafe poll(&wanted, 1, left)
+            _ = unsafe poll(&wanted, 1, (deadline - .bootTime).pollTimeout)
             if wanted.revents & Int16(POLLHUP) != 0 { break }
         } while Instant.bootTime < deadline
         return next()

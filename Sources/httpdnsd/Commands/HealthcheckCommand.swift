@@ -138,8 +138,7 @@ enum LivenessProbe {
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         let end = ContinuousClock.now + .milliseconds(Int64(wait))
         while ContinuousClock.now < end {
-            let left = (end - ContinuousClock.now) / .milliseconds(1)
-            guard unsafe poll(&entry, 1, Int32(left.rounded(.up))) > 0 else { return nil }
+            guard unsafe poll(&entry, 1, (end - .now).pollTimeout) > 0 else { return nil }
             let count = unsafe recv(socket, &buffer, buffer.count, 0)
             if count < 0 {
                 // No server listens there now; perhaps in the next try.

@@ -125,9 +125,9 @@ final class BoundedWork<Value: Sendable>: Sendable {
     func value(by deadline: ContinuousClock.Instant) -> Value? {
         while true {
             if let value = result.withLock({ $0 }) { return value }
-            let left = (deadline - .now) / .milliseconds(1)
-            guard left > 0 else { return nil }
-            ended.wait(atMost: Int32(min(left.rounded(.up), 60_000)))
+            let left = deadline - .now
+            guard left > .zero else { return nil }
+            ended.wait(atMost: left)
         }
     }
 }
