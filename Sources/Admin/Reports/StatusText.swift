@@ -43,7 +43,7 @@ extension StatusReport {
         row("network", "changed \(counted(networkChanges, "time")), last \(ago) ago", if: networkChanges > 0)
         row("resolver", "on: the machine's programs ask this server", if: resolver == "on")
         row(
-            "resolver", "REWRITTEN by another program: `httpdnsd resolver on` takes resolv.conf again",
+            "resolver", "REWRITTEN by another program: `httpdnsd resolver status` says by what, and what mends that",
             if: resolver == "rewritten")
         row("nat64", "\(nat64) stands for IPv4 addresses", if: !nat64.isEmpty)
         row("cache", cache.text)

@@ -144,7 +144,8 @@ struct ResolverCommand: ParsableCommand {
                 "elsewhere: \(who) \(place), where this server does not listen: `httpdnsd resolver on` writes its address"
             )
         case .rewritten:
-            httpdnsd.show("rewritten: another program has written \(resolver.file) since; it names \(names)")
+            let (what, mend) = resolver.undoing
+            httpdnsd.show("rewritten: \(what) since `resolver on`; \(text): \(mend)")
         }
     }
 }

@@ -179,27 +179,47 @@ struct MachineResolver {
         return servers == ["127.0.0.53"]
     }
 
-    /// What a file that systemd-resolved reads after ours sets, by which it asks other servers, too, or ours where it does not
-    /// listen.
+    /// What a file that systemd-resolved reads after ours sets, by which programs get no answers from this server alone.
     var overruling: (place: String, setting: String)? {
         let own = MachineFiles.name(of: DropIn.systemdResolved("").path)
         for path in resolvedFiles where MachineFiles.name(of: path) > own {
-            for (key, value) in settings(of: path)
-            where key == "DNS" && !value.isEmpty || key == "DNSOverTLS" && Self.yes.contains(value.lowercased()) {
+            for (key, value) in settings(of: path) where Self.isOverruling(key, value) {
                 return (path, "\(key)=\(value)")
             }
         }
         return nil
     }
 
-    /// What means yes to systemd.
-    private static let yes: Set = ["yes", "y", "true", "t", "on", "1"]
+    /// Whether a setting takes back one of `DropIn.systemdResolved` (resolved.conf(5)): an empty list is the end of those before.
+    private static func isOverruling(_ key: String, _ value: String) -> Bool {
+        switch key {
+        case "DNS": true
+        case "Domains": value.isEmpty
+        case "DNSSEC", "DNSOverTLS": ["yes", "y", "true", "t", "on", "1"].contains(value.lowercased())
+        default: false
+        }
+    }
 
-    /// The files of systemd-resolved, but for ours.
+    /// What has undone `on`, and what mends that, where the state is `.rewritten`.
+    var undoing: (what: String, mend: String) {
+        if reachesStub, let (place, setting) = overruling {
+            return (
+                "\(place) sets \(setting), which systemd-resolved reads after our drop-in",
+                "remove that, then `httpdnsd resolver on`"
+            )
+        }
+        return ("another program has written \(file)", "`httpdnsd resolver on` takes it again")
+    }
+
+    /// The files that systemd-resolved reads, but for ours: of those with one name, that of the last folder.
     private var resolvedFiles: [String] {
-        let folders = ["/usr/lib", "/run", "/etc"].map { $0 + "/systemd/resolved.conf.d" }
-        let parts = folders.flatMap { folder in files.names(in: folder, ending: ".conf").map { "\(folder)/\($0)" } }
-        return (["/etc/systemd/resolved.conf"] + parts).filter { $0 != DropIn.systemdResolved("").path }
+        let folders = ["/usr/lib", "/usr/local/lib", "/run", "/etc"].map { $0 + "/systemd/resolved.conf.d" }
+        var parts: [String: String] = [:]
+        for folder in folders {
+            for name in files.names(in: folder, ending: ".conf") { parts[name] = "\(folder)/\(name)" }
+        }
+        parts[MachineFiles.name(of: DropIn.systemdResolved("").path)] = nil
+        return ["/etc/systemd/resolved.conf"] + parts.sorted { $0.key < $1.key }.map(\.value)
     }
 
     private func settings(of path: String) -> [(key: String, value: String)] {

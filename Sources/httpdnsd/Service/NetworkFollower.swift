@@ -194,11 +194,11 @@ final class NetworkFollower {
         defer { machineResolver = state }
         guard state == .rewritten, machineResolver != .rewritten else { return }
         let servers = machine.servers.joined(separator: ", ")
+        let (what, mend) = machine.undoing
         service.events.report(
             LogMessage(
                 .resolverRewritten, about: "",
-                "another program has written \(machine.file) since `httpdnsd resolver on`: programs ask "
-                    + "\(servers.isEmpty ? "no server" : servers); `httpdnsd resolver on` takes it again",
+                "\(what) since `httpdnsd resolver on`: programs ask \(servers.isEmpty ? "no server" : servers); \(mend)",
                 ["servers": "\(servers)"]))
     }
 

@@ -161,7 +161,9 @@ extension Integration {
             #expect(try machine.resolver("on").status == 0)
         }
 
-        @Test(arguments: ["run", "etc"], ["DNS=9.9.9.9", "DNSOverTLS=yes"])
+        @Test(
+            arguments: ["run", "usr/local/lib", "etc"],
+            ["DNS=9.9.9.9", "DNS=", "Domains=", "DNSSEC=yes", "DNSOverTLS=yes"])
         func `what systemd-resolved reads after ours and goes by is refused, and seen when it comes later`(
             folder: String, setting: String
         ) throws {
@@ -173,7 +175,15 @@ extension Integration {
             #expect(try other.resolver("on").status == 0)
             try other.write(text, to: later)
             let outcome = try other.resolver("status")
-            #expect(outcome.status == 1 && outcome.output.hasPrefix("rewritten"), "\(outcome.output)")
+            #expect(
+                outcome.status == 1 && outcome.output.hasPrefix("rewritten: /\(later) sets \(setting)"),
+                "\(outcome.output)")
+        }
+
+        @Test func `what systemd-resolved does not read, since another file has the name, is not refused`() throws {
+            let folder = "systemd/resolved.conf.d/zzz-local.conf"
+            let machine = try Machine.stub(["run/\(folder)": "[Resolve]\nDNSSEC=yes\n", "etc/\(folder)": ""])
+            #expect(try machine.resolver("on").status == 0)
         }
 
         @Test func `a file whose lines end as on Windows loses its servers, and keeps the rest`() throws {
@@ -253,7 +263,9 @@ extension Integration {
             let status = try machine.resolver("status")
             #expect(status.status == 1)
             #expect(
-                status.output == "rewritten: another program has written /etc/resolv.conf since; it names 192.0.2.99\n")
+                status.output
+                    == "rewritten: another program has written /etc/resolv.conf since `resolver on`; /etc/resolv.conf names "
+                    + "192.0.2.99: `httpdnsd resolver on` takes it again\n")
             #expect(try machine.resolver("off").status == 0)
             #expect(try machine.picture() == ["etc": "", Self.file: other])
         }
