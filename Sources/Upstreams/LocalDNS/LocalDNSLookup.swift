@@ -129,13 +129,12 @@ final class LocalDNSLookup: Sendable {
 
     /// Queries a server over TCP, once.
     ///
-    /// - Returns: false when it was before.
+    /// - Returns: false when it was before, and when there is no room for a query.
     @discardableResult
     private func askBeside(_ index: Int, _ way: LocalDNSWay) -> Bool {
         guard !candidates[index].isAskedBeside else { return false }
         candidates[index].isAskedBeside = true
-        ask(index, way.overTCP)
-        return true
+        return ask(index, way.overTCP)
     }
 
     /// Queries a server.
