@@ -56,7 +56,7 @@ extension SettingsTable {
 
 /// A property of a table that a key of the file sets: its name, and how its value is read.
 @propertyWrapper
-package struct Setting<Value: Equatable & Sendable>: Equatable, Sendable {
+package struct Setting<Value: Sendable>: Sendable {
     /// Shared by copies until one is changed: so a mirror's copies fill the table that is read.
     private final class Box: Sendable {
         let name: String
@@ -106,7 +106,10 @@ package struct Setting<Value: Equatable & Sendable>: Equatable, Sendable {
             }
         }
     }
+}
 
+/// Not asked of every value: each type of one would be looked up among all conformances of the program at its start.
+extension Setting: Equatable where Value: Equatable {
     package static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
 }
 

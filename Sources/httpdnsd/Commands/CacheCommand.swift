@@ -17,7 +17,7 @@ extension CacheCommand {
     /// `httpdnsd cache list [SUFFIX]`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists cached answers: name, type, addresses, seconds left, age and source.")
+            commandName: "list", abstract: "Lists cached answers: name, type, addresses, seconds left, age and source.")
 
         @OptionGroup var place: CachePlace
 
@@ -61,7 +61,7 @@ extension CacheCommand {
     /// `httpdnsd cache show NAME`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows everything cached under one name, with all records.")
+            commandName: "show", abstract: "Shows everything cached under one name, with all records.")
 
         @OptionGroup var place: CachePlace
 
@@ -83,7 +83,7 @@ extension CacheCommand {
     /// `httpdnsd cache export [SUFFIX]`
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints cached answers with all records, a JSON object on each line.")
+            commandName: "export", abstract: "Prints cached answers with all records, a JSON object on each line.")
 
         @OptionGroup var place: CachePlace
 
@@ -102,7 +102,7 @@ extension CacheCommand {
     /// `httpdnsd cache flush NAME | --suffix SUFFIX | --all`
     struct Flush: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Forgets the cached answers of a name, of a name and all below it, or all.")
+            commandName: "flush", abstract: "Forgets the cached answers of a name, of a name and all below it, or all.")
 
         @OptionGroup var control: ControlOptions
 

@@ -175,7 +175,7 @@ struct BadIPCommand: ParsableCommand {
 extension BadIPCommand {
     /// `httpdnsd badip add ADDRESS [--for DURATION]`
     struct Add: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Reports an address as bad.")
+        static let configuration = CommandConfiguration(commandName: "add", abstract: "Reports an address as bad.")
 
         @OptionGroup var control: ControlOptions
 
@@ -211,7 +211,7 @@ extension BadIPCommand {
 
     /// `httpdnsd badip remove ADDRESS`
     struct Remove: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Takes the reports back.")
+        static let configuration = CommandConfiguration(commandName: "remove", abstract: "Takes the reports back.")
 
         @OptionGroup var control: ControlOptions
 
@@ -226,7 +226,7 @@ extension BadIPCommand {
     /// `httpdnsd badip list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the reported addresses, the worst first.")
+            commandName: "list", abstract: "Lists the reported addresses, the worst first.")
 
         @OptionGroup var control: ControlOptions
 

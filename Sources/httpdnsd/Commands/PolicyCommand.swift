@@ -45,6 +45,7 @@ extension PolicyCommand {
     /// `httpdnsd policy keygen FILE`
     struct Keygen: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "keygen",
             abstract: "Makes a key that signs policies, and prints its public key for policy.public_key.",
             discussion: "The file is readable by its owner alone (mode 0600). One that is there is never overwritten.")
 
@@ -57,7 +58,7 @@ extension PolicyCommand {
     /// `httpdnsd policy sign FILE`
     struct Sign: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Checks a policy and signs it: prints the file that machines fetch.",
+            commandName: "sign", abstract: "Checks a policy and signs it: prints the file that machines fetch.",
             discussion: """
                 The text is checked as machines will, and one with a mistake is not signed. A file that is signed already \
                 is signed again.
@@ -98,6 +99,7 @@ extension PolicyCommand {
     /// `httpdnsd policy verify FILE`
     struct Verify: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "verify",
             abstract: "Says whether machines would take a signed policy, and what it would change.",
             discussion: """
                 By the keys of the configuration's policy.public_key, or those that are named. Exit status 1: it would be \
@@ -151,6 +153,7 @@ extension PolicyCommand {
     /// `httpdnsd policy show`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "show",
             abstract: "Shows the policy in force in the running server, what it changes, and how its fetches go.")
 
         @OptionGroup var control: ControlOptions
