@@ -72,7 +72,7 @@ private final class Exchange {
             precondition(Int(slots[index].in_length) == min(datagrams[index].count, longestQuery), "another length")
             answer(&slots[index])
         }
-        let sent = clinux_batch_send(batch, server)
+        let sent = clinux_batch_send(batch, [server], 1)
         var expected = datagrams.map { reply(to: Array($0.prefix(longestQuery)), isCut: $0.count > longestQuery) }
         expected.removeAll { $0.isEmpty }
         precondition(Int(sent) == expected.count, "\(sent) replies were sent of \(expected.count)")

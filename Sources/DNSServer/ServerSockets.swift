@@ -39,7 +39,7 @@ package struct ServerSockets: Sendable {
         let replies = udp.filter { $0.sender !== $0.receivers.first }
         return [
             (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
-            (.replies, replies.map { $0.sender.descriptor.number }), (.tcp, tcp.map { $0.descriptor.number }),
+            (.replies, replies.flatMap { $0.sender.numbers }), (.tcp, tcp.map { $0.descriptor.number }),
             (.tls, tls.map { $0.descriptor.number }), (.https, https.map { $0.descriptor.number }),
             (.http, http.map { $0.descriptor.number }),
         ]
@@ -163,10 +163,12 @@ package struct PassedSockets: Sendable {
                 ports.insert(socket.address.port)
                 return
             }
-            let socket = try UDPSocket(adopting: descriptor, isBlocking: true)
+            let sends = passed.name == PassedKind.replies.rawValue
+            let other = sends ? boundAddress(of: descriptor.number).flatMap { replies[$0] } : nil
+            let socket = try UDPSocket(adopting: descriptor, isBlocking: true, beside: other)
             ports.insert(socket.address.port)
             if PassedKind(rawValue: passed.name) != nil { bound.insert(socket.address) }
-            if passed.name == PassedKind.replies.rawValue {
+            if sends {
                 replies[socket.address] = socket
             } else {
                 receivers[socket.address, default: []].append(socket)

@@ -222,21 +222,11 @@ import Testing
         #expect(UnfinishedWork(other, []).datagrams.isEmpty)
     }
 
-    /// Where the response to a client goes.
-    private func origin(of client: SocketAddress) -> clinux_origin {
-        var origin = clinux_origin()
-        client.withSockaddr { address, length in
-            memcpy(&origin.peer, address, Int(length))
-            origin.peer_length = length
-        }
-        return origin
-    }
-
     @Test func `how long a query has waited before the handover counts as part of its time`() async throws {
         var sockets = try bind(threads: 1)
         let server = sockets.addresses[0]
         let client = try TestDNSClient(TestAddress("127.0.0.1", port: server.port))
-        let origin = origin(of: try #require(SocketAddress("\(client.localAddress)")))
+        let origin = clinux_origin(to: try #require(SocketAddress("\(client.localAddress)")))
         let query = TestMessage.query("one.example", id: 4)
         sockets.work.datagrams = [
             .init(server: server, origin: origin, waited: .seconds(2), message: query.encoded)
@@ -254,7 +244,7 @@ import Testing
         var work = UnfinishedWork()
         for seconds in [-1, 0, 1, 3, 4] {
             work.datagrams.append(
-                .init(server: server, origin: origin(of: client), waited: .seconds(seconds), message: [1]))
+                .init(server: server, origin: clinux_origin(to: client), waited: .seconds(seconds), message: [1]))
         }
         let read = UnfinishedWork(work.bytes, []).datagrams
         let waited: [Duration] = [.zero, .zero, .seconds(1), .seconds(3), .seconds(3)]

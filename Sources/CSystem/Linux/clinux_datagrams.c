@@ -170,16 +170,19 @@ static int wait_for_room(int descriptor, int *patience) {
     return 0;
 }
 
-int clinux_batch_send(struct clinux_batch *batch, int descriptor) {
+int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int count) {
     int queued = queue_replies(batch);
     int next = 0, sent = 0, patience = SEND_PATIENCE_MILLISECONDS;
-    while (next < queued) {
-        int count = sendmmsg(descriptor, batch->out + next, (unsigned)(queued - next), MSG_DONTWAIT);
-        if (count > 0) {
-            next += count;
-            sent += count;
+    while (next < queued && count > 0) {
+        int done = sendmmsg(*descriptors, batch->out + next, (unsigned)(queued - next), MSG_DONTWAIT);
+        if (done > 0) {
+            next += done;
+            sent += done;
+        } else if (errno == EAGAIN && count > 1) {
+            descriptors++;
+            count--;
         } else if (errno == EAGAIN) {
-            if (!wait_for_room(descriptor, &patience))
+            if (!wait_for_room(*descriptors, &patience))
                 break;
         } else if (errno != EINTR) {
             // That one peer is unreachable: port 0, no route, a firewall rule on this machine.
@@ -243,7 +246,8 @@ static void fill_reply(struct msghdr *message, struct iovec *vector, union contr
     }
 }
 
-int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_late_reply *replies, int count) {
+int clinux_send_late(const int *descriptors, int descriptor_count, const uint8_t *bytes,
+                     const struct clinux_late_reply *replies, int count) {
     struct mmsghdr messages[CLINUX_LATE_MAX];
     struct iovec vectors[CLINUX_LATE_MAX];
     union control controls[CLINUX_LATE_MAX];
@@ -252,11 +256,14 @@ int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_l
     for (int index = 0; index < count; index++)
         fill_reply(&messages[index].msg_hdr, &vectors[index], &controls[index], bytes, &replies[index]);
     int next = 0, sent = 0;
-    while (next < count) {
-        int done = sendmmsg(descriptor, messages + next, (unsigned)(count - next), MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (next < count && descriptor_count > 0) {
+        int done = sendmmsg(*descriptors, messages + next, (unsigned)(count - next), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (done > 0) {
             next += done;
             sent += done;
+        } else if (errno == EAGAIN && descriptor_count > 1) {
+            descriptors++;
+            descriptor_count--;
         } else if (errno != EINTR) {
             // That one peer is unreachable, or there is no room for its response.
             next++;
@@ -265,8 +272,8 @@ int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_l
     return sent;
 }
 
-int clinux_spread_datagrams(int descriptor, int family, int receivers) {
-    if (receivers < 1 || receivers > 65535)
+int clinux_spread_datagrams(int descriptor, int family, int senders, int receivers) {
+    if (senders < 1 || receivers < 1 || receivers > 65535 - senders)
         return -EINVAL;
     // The last four bytes of the source address, and the source port after a header without options. With options other
     // bytes are read, which distribute the load less evenly and lose nothing.
@@ -282,7 +289,7 @@ int clinux_spread_datagrams(int descriptor, int family, int receivers) {
         BPF_STMT(BPF_ALU | BPF_MUL | BPF_K, 0x9e3779b1),
         BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 16),
         BPF_STMT(BPF_ALU | BPF_MOD | BPF_K, (uint32_t)receivers),
-        BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, 1),
+        BPF_STMT(BPF_ALU | BPF_ADD | BPF_K, (uint32_t)senders),
         BPF_STMT(BPF_RET | BPF_A, 0),
     };
     struct sock_fprog program = {.len = sizeof code / sizeof code[0], .filter = code};

@@ -65,11 +65,11 @@ struct clinux_slot *clinux_batch_slots(struct clinux_batch *batch);
 /// Returns how many arrived, or -errno: -EAGAIN when there are none, -EINTR.
 int clinux_batch_receive(struct clinux_batch *batch, int descriptor, int wait);
 
-/// Sends each slot's response, if it has one, without blocking except for at most 5 ms in all when the send buffer is
-/// full.
+/// Sends each slot's response, if it has one, by the first of `count` sockets whose send buffer has room, without blocking
+/// except for at most 5 ms in all when the last one has none.
 ///
 /// A datagram that cannot be sent is skipped, and does not delay the others. Returns how many were sent.
-int clinux_batch_send(struct clinux_batch *batch, int descriptor);
+int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int count);
 
 /// Copies what a late response to the slot's datagram needs.
 void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_origin *origin);
@@ -84,15 +84,16 @@ struct clinux_late_reply {
     struct clinux_origin origin;
 };
 
-/// Sends `count` late responses, at most CLINUX_LATE_MAX, with one system call unless some fail; never blocks. May be
-/// called from any thread.
+/// Sends `count` late responses, at most CLINUX_LATE_MAX, by the first socket whose send buffer has room: with one system
+/// call unless some fail; never blocks. May be called from any thread.
 ///
 /// One that cannot be sent is skipped. Returns how many were sent.
-int clinux_send_late(int descriptor, const uint8_t *bytes, const struct clinux_late_reply *replies, int count);
+int clinux_send_late(const int *descriptors, int descriptor_count, const uint8_t *bytes,
+                     const struct clinux_late_reply *replies, int count);
 
-/// Makes the kernel deliver the datagrams of an address to its SO_REUSEPORT sockets except the one bound first, which
-/// then only sends.
+/// Makes the kernel deliver the datagrams of an address to its SO_REUSEPORT sockets except the `senders` bound first,
+/// which then only send.
 ///
-/// Which of the `receivers` others, 1 to 65,535, depends on the client's address and port. `family` is that of the
-/// sockets, AF_INET or AF_INET6. Called on one of them when all are bound. Returns 0, or -errno.
-int clinux_spread_datagrams(int descriptor, int family, int receivers);
+/// Which of the `receivers` others, 1 to 65,535 less those, depends on the client's address and port. `family` is that of
+/// the sockets, AF_INET or AF_INET6. Called on one of them when all are bound. Returns 0, or -errno.
+int clinux_spread_datagrams(int descriptor, int family, int senders, int receivers);

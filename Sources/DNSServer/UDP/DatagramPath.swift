@@ -94,7 +94,7 @@ final class ReplyOutbox: Sendable {
 
     /// Queues a response, sent once the loop has done everything due at this moment.
     ///
-    /// It is dropped when its client is unreachable or the send buffer is full.
+    /// It is dropped when its client is unreachable or no send buffer has room.
     ///
     /// - Parameters:
     ///   - limit: its maximum length in bytes.
@@ -118,7 +118,9 @@ final class ReplyOutbox: Sendable {
     /// Sends the waiting responses now.
     func flush() {
         guard let socket = socket.take(), !replies.isEmpty else { return }
-        _ = unsafe clinux_send_late(socket.descriptor.number, bytes, replies, Int32(truncatingIfNeeded: replies.count))
+        _ = unsafe clinux_send_late(
+            socket.numbers, Int32(truncatingIfNeeded: socket.numbers.count), bytes, replies,
+            Int32(truncatingIfNeeded: replies.count))
         sends += 1
         replies.removeAll(keepingCapacity: true)
         bytes.removeAll(keepingCapacity: true)

@@ -41,6 +41,8 @@ final class UDPThread: Sendable {
 
     fileprivate let socket: UDPSocket
     fileprivate let lateReplies: UDPSocket
+    /// By the first of these with room it sends.
+    fileprivate let outlets: [Int32]
     /// Of the responses that the thread sends.
     let counters = ResponseCounters()
     /// Of its answers, from the batch's arrival to its responses.
@@ -54,6 +56,7 @@ final class UDPThread: Sendable {
     init(_ socket: UDPSocket, lateReplies: UDPSocket) {
         self.socket = socket
         self.lateReplies = lateReplies
+        outlets = socket === lateReplies ? socket.numbers : socket.numbers + lateReplies.numbers
     }
 
     /// Starts to answer.
@@ -80,7 +83,7 @@ final class UDPThread: Sendable {
                     producer: producer, counters: counters,
                     row: .init(.udp, isIPv6: socket.address.family == .ipv6), prepared: prepared)
                 // What came before the kernel's filter was set; the socket that receives has none of it.
-                if lateReplies !== socket { service.takeRest(of: lateReplies) }
+                if lateReplies !== socket { for sender in lateReplies.all { service.takeRest(of: sender) } }
                 repeat {
                     while stage.load(ordering: .relaxed) == .serving {
                         let count = service.receive()
@@ -194,7 +197,7 @@ final class UDPThread: Sendable {
         }
         handler.prefetch(tickets.span.extracting(first: Int(count)))
         for index in 0..<Int(count) { unsafe serve(slots + index, at: index, now) }
-        unsafe clinux_batch_send(batch, thread.socket.descriptor.number)
+        unsafe clinux_batch_send(batch, thread.outlets, Int32(truncatingIfNeeded: thread.outlets.count))
         countHits(counters.answers(of: row) &- answers, since: now)
         if feed.isWanted { unsafe tell(of: slots, count, since: now) }
     }

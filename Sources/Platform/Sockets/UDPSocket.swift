@@ -1,4 +1,5 @@
 import CSystem.Linux
+import DNSWire
 import Glibc
 
 /// The UDP sockets of one address.
@@ -17,13 +18,16 @@ package struct UDPSockets: Sendable {
         self.sender = sender
     }
 
-    /// Has the kernel distribute the clients over the receivers, and none to the sender, which was bound before them.
+    /// Has the kernel distribute the clients over the receivers, and none to the sender and those beside it, which were bound
+    /// before them.
     ///
     /// - Returns: whether it can.
     @discardableResult
     package func spread() -> Bool {
         let family = sender.address.family == .ipv4 ? AF_INET : AF_INET6
-        return clinux_spread_datagrams(sender.descriptor.number, family, Int32(clamping: receivers.count)) == 0
+        return clinux_spread_datagrams(
+            sender.descriptor.number, family, Int32(clamping: sender.numbers.count), Int32(clamping: receivers.count))
+            == 0
     }
 }
 
@@ -32,11 +36,27 @@ package final class UDPSocket: Sendable {
     package let descriptor: Descriptor
     /// The address it is bound to, with the actual port where 0 was requested.
     package let address: SocketAddress
+    /// Further sockets of its address that only send.
+    private let others: [UDPSocket]
+    /// Its descriptor and theirs: by the first one with room is sent.
+    package let numbers: [Int32]
 
-    private init(descriptor: consuming Descriptor, address: SocketAddress) {
+    private init(descriptor: consuming Descriptor, address: SocketAddress, others: [UDPSocket] = []) {
+        numbers = [descriptor.number] + others.flatMap(\.numbers)
         self.descriptor = descriptor
         self.address = address
+        self.others = others
     }
+
+    /// It, and those that send beside it.
+    package var all: [UDPSocket] { [self] + others.flatMap(\.all) }
+
+    /// The sockets that send from an address where other machines may ask.
+    ///
+    /// What is sent to a neighbour that answers no ARP waits some 3 s for it, in the buffer of its socket (arp(7)): a few such
+    /// addresses, from which any machine of the network can ask, would fill that of one. Of default size (`net.core.wmem_max`)
+    /// these hold 1,500 such replies a second.
+    private static let senders = 8
 
     /// Bytes of queries that the kernel queues while the thread is busy, some 5,000 small datagrams, and of responses queued for
     /// sending. Without CAP_NET_ADMIN, `net.core.rmem_max` and `wmem_max` are the upper bounds.
@@ -60,8 +80,10 @@ package final class UDPSocket: Sendable {
         try bindSocket(first, to: address, .udp)
         guard let bound = boundAddress(of: first.number) else { throw .listening(on: address, .udp, code: errno) }
         try share(first, address)
+        var others: [UDPSocket] = []
+        while others.count < senders - 1, !bound.ip.isLoopback { others.append(try sibling(bound, isBlocking)) }
         let sockets = try receivers(
-            beside: UDPSocket(descriptor: first, address: bound), count: count, isBlocking: isBlocking)
+            beside: UDPSocket(descriptor: first, address: bound, others: others), count: count, isBlocking: isBlocking)
         // A kernel that cannot exclude a socket would deliver datagrams to it, which nothing reads.
         return sockets.spread() ? sockets : UDPSockets(receivers: sockets.receivers, sender: sockets.receivers[0])
     }
@@ -72,22 +94,28 @@ package final class UDPSocket: Sendable {
         beside sender: UDPSocket, count: Int, isBlocking: Bool
     ) throws(SystemError) -> UDPSockets {
         var receivers: [UDPSocket] = []
-        while receivers.count < max(1, count) {
-            let sibling = try open(sender.address, isBlocking)
-            try share(sibling, sender.address)
-            try bindSocket(sibling, to: sender.address, .udp)
-            receivers.append(UDPSocket(descriptor: sibling, address: sender.address))
-        }
+        while receivers.count < max(1, count) { receivers.append(try sibling(sender.address, isBlocking)) }
         return UDPSockets(receivers: receivers, sender: sender)
+    }
+
+    /// Binds a further socket to an address whose sockets share it.
+    private static func sibling(_ address: SocketAddress, _ isBlocking: Bool) throws(SystemError) -> UDPSocket {
+        let descriptor = try open(address, isBlocking)
+        try share(descriptor, address)
+        try bindSocket(descriptor, to: address, .udp)
+        return UDPSocket(descriptor: descriptor, address: address)
     }
 
     /// Takes over a socket that another process has bound; with what it has received and nothing has read.
     ///
+    /// - Parameter other: one that sends beside it.
     /// - Throws: when it is no UDP socket of one family that is bound to a port.
-    package init(adopting descriptor: consuming Descriptor, isBlocking: Bool = false) throws(SystemError) {
-        address = try adoptedAddress(of: descriptor, .udp, blocking: isBlocking)
+    package convenience init(
+        adopting descriptor: consuming Descriptor, isBlocking: Bool = false, beside other: UDPSocket? = nil
+    ) throws(SystemError) {
+        let address = try adoptedAddress(of: descriptor, .udp, blocking: isBlocking)
         try Self.setOptions(of: descriptor.number, address)
-        self.descriptor = descriptor
+        self.init(descriptor: descriptor, address: address, others: other.map { [$0] } ?? [])
     }
 
     private static func open(_ address: SocketAddress, _ isBlocking: Bool) throws(SystemError) -> Descriptor {

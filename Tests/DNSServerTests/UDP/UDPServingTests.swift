@@ -1,6 +1,7 @@
 import CSystem.Linux
 import DNSResolver
 import DNSWire
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -140,6 +141,44 @@ import Testing
             #expect(places == [0..<60, 60..<120])
             outbox.flush()
             #expect(outbox.sends == count)
+        }
+    }
+
+    /// Any machine of a network can ask in the name of a neighbour that answers no ARP: what is sent there waits some 3 s in the
+    /// buffer of its socket.
+    @Test(.enabled(if: NetworkNamespace.arePermitted)) @Loop
+    func `replies to neighbours that are silent hold up none to another client`() throws {
+        let (host, other) = (try NetworkNamespace(), try NetworkNamespace())
+        try NetworkNamespace.link(host, "10.9.0.1/24", other, "10.9.0.2/24")
+        let sender = try host.inside { try UDPSocket.bind(SocketAddress(ipv4: 0x0a09_0001, port: 0)).sender }
+        let client = try other.inside { try UDPSocket.bind(SocketAddress(ipv4: 0x0a09_0002, port: 0)) }
+        let outbox = ReplyOutbox()
+        func send(to address: SocketAddress, _ count: Int) {
+            let path = DatagramPath(socket: sender, origin: clinux_origin(to: address))
+            for _ in 0..<count { _ = outbox.add(by: path, limit: 1_232) { output in output.append(7) } }
+            outbox.flush()
+        }
+        // Of the least size.
+        for number in sender.numbers {
+            var size: Int32 = 0
+            #expect(setsockopt(number, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size)) == 0)
+        }
+        send(to: SocketAddress(ipv4: 0x0a09_004d, port: 53), 10)
+        send(to: client.sender.address, 1)
+        var ready = pollfd(fd: client.receivers[0].descriptor.number, events: Int16(POLLIN), revents: 0)
+        // Sooner than the neighbour is given up.
+        #expect(poll(&ready, 1, 2_000) == 1)
+        withExtendedLifetime(client) {}
+    }
+}
+
+extension clinux_origin {
+    /// Where the response to a client goes.
+    init(to client: SocketAddress) {
+        self.init()
+        client.withSockaddr { address, length in
+            memcpy(&peer, address, Int(length))
+            peer_length = length
         }
     }
 }

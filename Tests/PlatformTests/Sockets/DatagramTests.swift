@@ -54,7 +54,7 @@ private final class Batch {
         slots[slot].out_length = UInt32(text.utf8.count)
     }
 
-    func send(_ socket: UDPSocket) -> Int32 { clinux_batch_send(batch, socket.descriptor.number) }
+    func send(_ socket: UDPSocket) -> Int32 { clinux_batch_send(batch, socket.numbers, Int32(socket.numbers.count)) }
 
     func origin(_ slot: Int) -> clinux_origin {
         var origin = clinux_origin()
@@ -68,7 +68,7 @@ private final class Batch {
 /// - Returns: whether it was sent.
 private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin) -> Bool {
     let late = clinux_late_reply(offset: 0, length: UInt32(text.utf8.count), origin: origin)
-    return clinux_send_late(socket.descriptor.number, Array(text.utf8), [late], 1) == 1
+    return clinux_send_late(socket.numbers, Int32(socket.numbers.count), Array(text.utf8), [late], 1) == 1
 }
 
 @Suite struct DatagramTests {
