@@ -24,7 +24,8 @@ show the last:
   chaos         each request's body is sent back, or one of many things is done instead that a server should not do; which, the
                 connection's number decides as the seed of a generator
   doh           each question (GET of RFC 8484) has the address 192.0.2.1, but that for a name which begins with `fin`, `reset`
-                or `goodbye` ends the connection so, with all that is under way on it; that for one with `late` comes after
+                or `goodbye` ends the connection so, with all that is under way on it; `untaken` ends it as if nothing on it
+                had been processed (GOAWAY, last stream 0); that for one with `late` comes after
                 1.1 s, and before anything else is read, and that for one with `hang` never; one with `downgrade` is as above
   confuse       a frame on a stream that was never opened, which is an error of the connection; it stays open
 """
@@ -228,11 +229,13 @@ def answer(connection: ssl.SSLSocket, stream: int, block: bytes) -> None:
     query = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     name = query[13 : 13 + query[12]]
     end = query.index(b"\0", 12) + 5
-    if name.startswith((b"reset", b"fin", b"goodbye")):
+    if name.startswith((b"reset", b"fin", b"goodbye", b"untaken")):
         # What was sent with it is under way then.
         time.sleep(0.01)
         if name.startswith(b"goodbye"):
             connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", stream + 100, NO_ERROR)))
+        if name.startswith(b"untaken"):
+            connection.sendall(frame(GOAWAY, 0, 0, struct.pack(">II", 0, NO_ERROR)))
         if name.startswith(b"reset"):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             socket.close(connection.detach())

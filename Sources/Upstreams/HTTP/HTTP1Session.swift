@@ -60,6 +60,7 @@ final class HTTP1Session: HTTPSession {
     // MARK: The request
 
     var mayOpen: Bool { stream == nil && !isOver && overheadLeft >= HTTPLimits.overhead / 2 }
+    var isClosing: Bool { isOver }
     var pings: Bool { false }
     var isStuffed: Bool { false }
 

@@ -10,6 +10,8 @@ protocol HTTPSession: AnyObject {
 
     /// Whether a further request may be sent on this connection.
     var mayOpen: Bool { get }
+    /// Whether the other end has said that it takes no further request (RFC 9113 section 6.8).
+    var isClosing: Bool { get }
 
     /// Queues a stream's request. Requests above the server's limit of concurrent streams wait here.
     ///
@@ -105,6 +107,8 @@ final class HTTP2Session: HTTPSession {
     var mayOpen: Bool {
         lost < HTTPLimits.lostStreams && overheadLeft >= HTTPLimits.overhead / 2 && engine.mayRequest
     }
+
+    var isClosing: Bool { !engine.mayRequest }
 
     /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
     var streamLimit: UInt32 { engine.streamLimit }

@@ -374,11 +374,11 @@ final class HTTPConnection {
         }
         if code == .downgraded { return .lost(.wantsHTTP1) }
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
-        if code == .refusedStream {
-            isRetired = true
-            return .lost(.unprocessed(failure, tookOthers: hasServed || !sent.isEmpty))
-        }
-        return .lost(.broken(failure))
+        guard code == .refusedStream || code == .enhanceYourCalm else { return .lost(.broken(failure)) }
+        let isClosing = session?.isClosing != false
+        // One that refuses all that it gets may be the only bad one.
+        if isClosing || !hasServed { isRetired = true }
+        return .lost(isClosing && code == .refusedStream ? .unprocessed(failure) : .refused(failure))
     }
 
     /// Closes the connection, and reports the end to all its requests.
@@ -407,7 +407,7 @@ final class HTTPConnection {
     private func loss(of transfer: HTTPTransfer, with loss: HTTPLoss) -> HTTPLoss {
         guard case .broken(let failure) = loss else { return loss }
         guard let stream = transfer.stream else { return .unmade(failure) }
-        return session?.isSent(stream) == false ? .unprocessed(failure, tookOthers: hasServed) : loss
+        return session?.isSent(stream) == false ? .unprocessed(failure) : loss
     }
 
     /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.

@@ -109,9 +109,7 @@ package enum HTTPLimits {
     package static let unsharedRequests = 64
     /// Queued requests; further ones are refused.
     package static let waiting = 4_096
-    /// How often a request is sent again because the server processed neither it nor others on its connection. Where
-    /// the server processes one request per connection, a request may have to be sent again as often as there are
-    /// concurrent requests.
+    /// How often a request is sent again because its connection could not be made, or ended before it was processed.
     static let refusals = 8
     /// The most bytes of a reply's body.
     package static let body = 65_536

@@ -29,8 +29,10 @@ final class HTTPTransfer: Cancellable {
     var refusedHosts: Set<Int> = []
     /// The number of the address's replies when it was last sent.
     var repliesBefore = 0
-    /// How often a server has not processed it.
+    /// How often the service has taken no connection for it.
     var refusals = 0
+    /// How often a connection has ended before it was processed there.
+    private var leftovers = 0
     /// How often the service has said "not so fast".
     var waits = 0
     /// The round of the service's pace in which it was last dispatched.
@@ -68,7 +70,10 @@ final class HTTPTransfer: Cancellable {
     var isEnded: Bool { done == nil }
 
     /// Whether it is sent on a connection that it shares with no other.
-    var isSeparate: Bool { hasBroken || isForHTTP1 }
+    ///
+    /// A service that takes few requests on a connection leaves others over, which go on together. One of them may be what ends
+    /// each: after the second time they part.
+    var isSeparate: Bool { hasBroken || isForHTTP1 || leftovers > 1 }
 
     /// Called by its connection when an attempt has ended.
     func attemptEnded(_ end: HTTPEnd) { ended?(self, end) }
@@ -80,16 +85,15 @@ final class HTTPTransfer: Cancellable {
         switch loss {
         case .evicted where !isRepeated: isRepeated = true
         case .broken where !hasBroken && !isRenewing: hasBroken = true
-        case .unprocessed(_, let tookOthers)
-        where refusals < (tookOthers ? HTTPLimits.requests : HTTPLimits.refusals):
-            refusals += 1
+        case .unprocessed where leftovers < HTTPLimits.refusals:
+            leftovers += 1
             isPermitted = true
         case .wantsHTTP1:
             isForHTTP1 = true
             isPermitted = true
         case .crowded: break
-        case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure, _),
-            .refusedName(let failure, _), .failed(let failure):
+        case .evicted(let failure), .unmade(let failure), .broken(let failure), .unprocessed(let failure),
+            .refused(let failure), .refusedName(let failure, _), .failed(let failure):
             return failure
         }
         return nil
@@ -124,8 +128,9 @@ enum HTTPLoss {
     /// connection the same request may succeed.
     case broken(UpstreamFailure)
     /// The server has not processed the request, since it accepts no more on this connection (RFC 9113 section 8.7).
-    /// - Parameter tookOthers: whether it processed others there.
-    case unprocessed(UpstreamFailure, tookOthers: Bool)
+    case unprocessed(UpstreamFailure)
+    /// The server takes this request not now, and others on the connection (REFUSED_STREAM, ENHANCE_YOUR_CALM).
+    case refused(UpstreamFailure)
     /// We closed the connection, since it may be dead.
     case evicted(UpstreamFailure)
     /// The server wants this request, which it has not processed, over HTTP/1.1.
@@ -138,7 +143,8 @@ enum HTTPLoss {
 /// How many requests at once a service takes, as far as it has shown: halved when it says "not so fast", then one more for
 /// each round that it answers.
 ///
-/// "Not so fast" is 429, 502 or 503, or an error with Retry-After (RFC 6585 section 4, RFC 9110 section 10.2.3). It is no
+/// "Not so fast" is 429, 502 or 503, or an error with Retry-After (RFC 6585 section 4, RFC 9110 section 10.2.3), and a
+/// stream that is reset with REFUSED_STREAM or ENHANCE_YOUR_CALM (RFC 9113 section 7). It is no
 /// failure of the service while that answers anything: the request waits and is sent again, as long as its question
 /// waits. Names are chosen by clients, and some may have a service answer 502: so the pace has a floor, and each wait is
 /// twice the last one.
@@ -180,13 +186,14 @@ struct ServicePace {
     /// How long a request waits that was refused; nil: it has failed.
     ///
     /// - Parameters:
+    ///   - retryAfter: the seconds for which the service says to wait.
     ///   - waits: how often it has waited before.
     ///   - sent: the round in which it was sent.
     ///   - underWay: how many requests are under way, without it.
     ///   - capacity: the most that there may be at once.
     ///   - end: until when its answer is of use.
     mutating func refused(
-        _ response: HTTPResponse, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
+        retryAfter: UInt32?, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
         at now: Instant
     ) -> Duration? {
         if sent == round {
@@ -199,7 +206,7 @@ struct ServicePace {
             limit = max(Self.floor, min(limit ?? .max, taken))
         }
         let usual = Self.firstWait * (1 << min(waits, Self.doublings))
-        let wanted = Duration.seconds(Int64(response.retryAfter ?? 0))
+        let wanted = Duration.seconds(Int64(retryAfter ?? 0))
         // A question that cannot wait as long as wanted is sent again all the same: else another source would answer it.
         let wait = [max(usual, wanted), usual].first { now + $0 + Self.answerTime <= end }
         let first = since ?? (wait == wanted ? now + wanted : now)

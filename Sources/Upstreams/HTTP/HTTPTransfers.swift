@@ -285,7 +285,13 @@ package final class HTTPTransfers {
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
-            if !transfer.isRenewing, waits(transfer, response) { break }
+            if !transfer.isRenewing {
+                if !ServicePace.isRefusal(response) {
+                    if pace.answered() { onPace?(nil) }
+                } else if waits(transfer, retryAfter: response.retryAfter) {
+                    break
+                }
+            }
             transfer.finish(Self.readable(response))
         case .lost(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
@@ -297,6 +303,7 @@ package final class HTTPTransfers {
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
+        case .lost(.refused) where !transfer.isRenewing && waits(transfer): break
         case .lost(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
         }
         if waiting.count > 0 { fill() }
@@ -306,16 +313,12 @@ package final class HTTPTransfers {
     /// shows how the service is: it does not wait.
     ///
     /// - Returns: whether it waits.
-    private func waits(_ transfer: HTTPTransfer, _ response: HTTPResponse) -> Bool {
-        guard ServicePace.isRefusal(response) else {
-            if pace.answered() { onPace?(nil) }
-            return false
-        }
+    private func waits(_ transfer: HTTPTransfer, retryAfter: UInt32? = nil) -> Bool {
         let wasUnlimited = pace.limit == nil
         defer { if wasUnlimited { onPace?(pace.limit) } }
         guard
             let wait = pace.refused(
-                response, waits: transfer.waits, sent: transfer.round, underWay: connections.requests,
+                retryAfter: retryAfter, waits: transfer.waits, sent: transfer.round, underWay: connections.requests,
                 capacity: connections.capacity, until: transfer.deadline, at: clock.now)
         else { return false }
         transfer.waits += 1

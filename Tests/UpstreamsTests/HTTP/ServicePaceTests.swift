@@ -14,7 +14,8 @@ struct ServicePaceTests {
         underWay: Int = 29, capacity: Int = 64, within: Duration = .seconds(2), after: Duration = .zero
     ) -> Duration? {
         pace.refused(
-            response, waits: waits, sent: sent ?? pace.round, underWay: underWay, capacity: capacity,
+            retryAfter: response.retryAfter, waits: waits, sent: sent ?? pace.round, underWay: underWay,
+            capacity: capacity,
             until: Self.start + within, at: Self.start + after)
     }
 
