@@ -82,8 +82,9 @@ package final class HTTPDNSProvider: Provider {
             self?.update(addresses)
             self?.onLearned?(.addresses(addresses))
         }
+        // Those of the configuration stay behind what the service names, which may be wrong.
         schedule?.onChange = { [weak self] addresses in
-            self?.update(addresses)
+            self?.update(addresses + settings.knownAddresses.filter { !addresses.contains($0) })
             self?.onLearned?(.addresses(addresses))
         }
         account.onChange = { [weak self] in self?.accountChanged() }
@@ -244,8 +245,14 @@ package final class HTTPDNSProvider: Provider {
 
     /// Called when one of the addresses, current or earlier, has answered.
     private func answered(at endpoint: HTTPDNSEndpoint) {
-        if !verified.isEmpty, current.contains(where: { $0 === endpoint }) {
-            verified = []
+        if current.contains(where: { $0 === endpoint }) {
+            if !verified.isEmpty {
+                verified = []
+                addressesChanged()
+            }
+        } else if !verified.contains(where: { $0 === endpoint }), !current.contains(where: \.isVerified) {
+            // Its question was under way when the others came.
+            verified.append(endpoint)
             addressesChanged()
         }
         keepSpare(beside: endpoint)

@@ -8,7 +8,8 @@ import TestServers
 import TestSupport
 import TestUpstreams
 import Testing
-import Upstreams
+
+@testable import Upstreams
 
 /// A service with the simplest wire form: the status is the result, and the target shows the time of signing.
 struct PlainFormat: ProviderFormat {
@@ -163,6 +164,18 @@ struct HTTPDNSProviderTests {
         network.families = [.a, .aaaa]
         provider.networkChanged()
         #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
+    }
+
+    @Test @Loop func `an address that answers is used until one of those that came meanwhile answers`() async throws {
+        server.misbehave(.hang, for: "www.example.com")
+        let provider = await provider()
+        let names = provider.endpoints.map(\.name)
+        async let reply = ask(provider)
+        #expect(await HTTPFixture.eventually { server.callCount("www.example.com") > 0 })
+        provider.update([SocketAddress(.v4(0x7f00_0002), port: 9)])
+        server.misbehave(nil, for: "www.example.com")
+        #expect(try await reply.failure == nil)
+        #expect(provider.endpoints.map(\.name) == ["127.0.0.2:9"] + names)
     }
 
     /// The families for which there are routes.
