@@ -126,6 +126,9 @@ package final class MemoryCache: Sendable {
         }
     }
 
+    /// Counts a miss that was found with `entry(for:)`.
+    package func noteMiss(_ key: borrowing QueryKey) { withShard(of: key) { shard, _, _, _ in shard.misses &+= 1 } }
+
     /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
     ///
     /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.

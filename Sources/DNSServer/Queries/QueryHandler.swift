@@ -194,10 +194,14 @@ final class QueryHandler: Sendable {
             return fail(query, message, .badCookie, cookie: sent?.cookie, over: transport, into: &reply)
         }
         guard query.class == .internet, !query.type.isMeta else { return .miss }
+        let key = QueryKey(query, in: message)
         let entry =
-            hit(QueryKey(query, in: message), now)
+            hit(key, now)
             ?? scope(of: client, query, message).flatMap { hit(QueryKey(query, in: message, scope: $0), now) }
-        guard let entry else { return .miss }
+        guard let entry else {
+            cache.noteMiss(key)
+            return .miss
+        }
         let isWritten = Reply.write(
             entry.answer, to: query, message: message, aging: .fresh(age: entry.age(at: now)),
             options: options(query, transport, nil, sent?.cookie), limit: limit(query, transport), into: &reply)

@@ -58,6 +58,14 @@ import Testing
             handler: QueryHandler(cache: cache, generation: generation, rules: rules, keepalive: 100), rules: rules)
     }
 
+    @Test func `a miss with a cookie is counted once`() throws {
+        let fixture = try fixture(1)
+        let options = [TestEDNS.Option(10, Self.cookie)]
+        let query = TestMessage.query("other.example", edns: TestEDNS(size: 1_232, options: options))
+        #expect(try fixture.handle(query, over: .tcp).disposition == .miss)
+        #expect(cache.statistics.misses == 1 && cache.statistics.hits == 0)
+    }
+
     @Test(arguments: [Transport.udp, .tcp], ["198.51.100.1", "127.0.0.1"])
     func `a client with a cookie gets the answer, and the server's cookie`(transport: Transport, client: String) throws
     {
