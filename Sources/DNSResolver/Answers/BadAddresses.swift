@@ -58,14 +58,15 @@ package final class BadAddresses {
 
     /// Records a report.
     ///
-    /// - Parameter lifetime: how long a first report counts, within `lifetimes`; of a further one it also sets how fast
-    ///   the earlier ones fade from now on.
+    /// - Parameter lifetime: how long a first report counts, within `lifetimes`; of several the longest is that of all.
     package func report(_ address: IPAddress, lifetime: Duration = BadAddresses.defaultLifetime) {
         removeFaded()
         let now = clock.now
         let bounded = min(max(lifetime, Self.lifetimes.lowerBound), Self.lifetimes.upperBound)
-        let weight = reports[address]?.weight(at: now) ?? 0
-        reports[address] = Report(weight: weight + 1, at: now, halfLife: bounded / Self.halvings)
+        let earlier = reports[address]
+        reports[address] = Report(
+            weight: 1 + (earlier?.weight(at: now) ?? 0), at: now,
+            halfLife: max(bounded / Self.halvings, earlier?.halfLife ?? .zero))
         guard reports.count > Self.capacity else { return }
         let lightest = reports.filter { $0.key != address }.min { $0.value.weight(at: now) < $1.value.weight(at: now) }
         if let lightest { reports[lightest.key] = nil }

@@ -64,6 +64,15 @@ struct BadAddressesTests {
         #expect(bad.list.isEmpty)
     }
 
+    @Test @Loop func `a short report does not end a long one`() async {
+        let clock = ManualClock()
+        let bad = BadAddresses(clock: clock)
+        bad.report(address(Self.one), lifetime: .seconds(90))
+        bad.report(address(Self.one), lifetime: .seconds(1))
+        await clock.advance(by: .seconds(89))
+        #expect(order(bad, answer(Self.one, Self.two)) == [Self.two, Self.one])
+    }
+
     @Test @Loop func `a report halves with every third of its duration, and two add up`() async {
         let clock = ManualClock()
         let bad = BadAddresses(clock: clock)
