@@ -76,7 +76,6 @@ struct SourcesCheckTests {
         var status = Self.well
         (status.version, status.configuration, status.pid) = ("1.2.3", "/etc/a b.toml", 7)
         (status.listen, status.reloadErrors) = (["127.0.0.1:53"], ["line 1:\ta \u{1b} mistake\n"])
-        status.shared.state = .probeDue
         status.cache.fileError = "Permission denied"
         status.providers[0].state = .exhausted
         let said = Check.testimony(of: status) { _ in true }
@@ -86,7 +85,7 @@ struct SourcesCheckTests {
         #expect(heard.version == "1.2.3" && heard.configuration == "/etc/a b.toml" && heard.pid == 7)
         #expect(heard.listen.map(\.description) == ["127.0.0.1:53"])
         #expect(heard.reloadErrors == ["line 1:\\x09a \\x1b mistake\\x0a"])
-        #expect(heard.isSharedDue && heard.failures == ["Permission denied"])
+        #expect(heard.failures == ["Permission denied"])
         #expect(heard.addresses(of: "vendor") == ["192.0.2.1:443"] && heard.addresses(of: "other") == nil)
         #expect(heard.localDNS == ["192.0.2.53:53"])
         let found = heard.found(by: "providers")
@@ -120,10 +119,16 @@ struct SourcesCheckTests {
                 == ["`httpdnsd switch on --config /srv/dns.toml`"])
     }
 
-    @Test(arguments: [StatusReport.State.inBackoff, .probeDue])
-    func `a provider none of whose addresses answers is found, with the last error`(state: StatusReport.State) throws {
+    @Test func `a source whose backoff is over is not said to be away`() throws {
         var status = Self.well
-        status.providers[0].addresses[0].state = state
+        (status.providers[0].addresses[0].state, status.localDNS[0].state) = (.probeDue, .probeDue)
+        let patient = try Patient(status: status)
+        #expect(patient.keys(.providers) == [] && patient.keys(.localDNS) == [] && !status.isCutOff)
+    }
+
+    @Test func `a provider none of whose addresses answers is found, with the last error`() throws {
+        var status = Self.well
+        status.providers[0].addresses[0].state = .inBackoff
         status.providers[0].addresses[0].lastError = "Connection refused"
         let findings = try #require(Check.providers.findings(Patient(status: status).examination))
         #expect(findings.map(\.key) == ["provider.unreachable"])

@@ -65,7 +65,7 @@ package enum Metrics {
 
     private static let shared: [Family] = [
         .init("shared_up", .gauge, "1 while the shared cache is not in backoff.") {
-            $0.sharedInUse.map { $0.state == .used }
+            $0.sharedInUse.map { $0.state.isAsked }
         },
         .init("shared_lookups", .counter, "Look-ups in the shared cache, by their result.", by: "result") {
             $0.sharedInUse.map {
@@ -80,7 +80,7 @@ package enum Metrics {
     ]
 
     private static let providers: [Family] = [
-        provider("up", "1 while the provider is asked.") { $0.state == .used },
+        provider("up", "1 while the provider is asked.") { $0.state.isAsked },
         provider("calls_today", "Calls since 00:00 UTC.", \.callsToday),
         provider("daily_limit", "The daily_limit of calls.") { $0.dailyLimit > 0 ? $0.dailyLimit : nil },
         provider("calls_this_month", "Calls since the first of the month, 00:00 UTC.", \.callsThisMonth),
@@ -112,7 +112,7 @@ package enum Metrics {
     }
 
     private static let addresses: [Family] = [
-        address("up", .gauge, "1 while the address is not in backoff.") { $0.state == .used },
+        address("up", .gauge, "1 while the address is not in backoff.") { $0.state.isAsked },
         address("requests", .counter, "Requests to the address.", \.requests),
         address("failures", .counter, "Requests without a usable response.", \.failures),
         address("response_seconds", .gauge, "The mean response time of late requests.") {
@@ -135,13 +135,13 @@ package enum Metrics {
     }
 
     private static let network: [Family] = [
-        .init("localdns_server_up", .gauge, "1 while the server is asked first.", by: "server") {
-            $0.localDNS.map { ($0.address, $0.state == .used) }
+        .init("localdns_server_up", .gauge, "1 while the server is not in backoff.", by: "server") {
+            $0.localDNS.map { ($0.address, $0.state.isAsked) }
         },
-        .init("forward_server_up", .gauge, "1 while the server is asked first.", by: "server") { status in
+        .init("forward_server_up", .gauge, "1 while the server is not in backoff.", by: "server") { status in
             var seen: Set<String> = []
             return status.forwards.flatMap(\.servers).filter { seen.insert($0.address).inserted }
-                .map { ($0.address, $0.state == .used) }
+                .map { ($0.address, $0.state.isAsked) }
         },
         .init(
             "network_intercepted", .gauge, "1 while a captive portal or an interception of TLS is detected."

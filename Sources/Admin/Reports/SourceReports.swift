@@ -16,6 +16,9 @@ extension StatusReport {
         case exhausted
         /// Its vendor has disabled it.
         case disabled
+
+        /// Whether questions go to it: nothing is known against it, or it is some time ago.
+        package var isAsked: Bool { self == .used || self == .probeDue }
     }
 
     /// A provider.

@@ -81,7 +81,7 @@ package struct StatusReport: JSONRecord {
     /// Whether providers are configured and none of them has an address that is asked now.
     package var isCutOff: Bool {
         !providers.isEmpty
-            && providers.allSatisfy { $0.state != .used || !$0.addresses.contains { $0.state == .used } }
+            && providers.allSatisfy { !$0.state.isAsked || !$0.addresses.contains(where: \.state.isAsked) }
     }
 
     /// Providers whose answers can be forged or replayed on the path.

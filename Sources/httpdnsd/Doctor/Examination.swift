@@ -145,7 +145,6 @@ struct Testimony: Sendable {
     init(_ status: StatusReport, findings: [(subject: String, finding: Finding)]) {
         var rows = [
             ["version", status.version], ["config", status.configuration], ["pid", "\(status.pid)"],
-            ["shared", status.shared.state.rawValue],
         ]
         rows += status.listen.map { ["listen", $0] }
         rows += status.reloadErrors.map { ["reload-error", $0] }
@@ -169,8 +168,6 @@ struct Testimony: Sendable {
     var listen: [AddressAndPort] { rows.words("listen").compactMap { AddressAndPort($0) } }
     /// Why the last reload was refused; empty when it was not.
     var reloadErrors: [String] { rows.words("reload-error") }
-    /// Whether the next look-up in the shared cache is a probe.
-    var isSharedDue: Bool { rows.words("shared") == [StatusReport.State.probeDue.rawValue] }
     /// Why files and addresses could not be used last.
     var failures: [String] { rows.words("failure") }
     /// The servers of LocalDNS.

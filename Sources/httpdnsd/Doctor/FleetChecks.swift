@@ -18,9 +18,8 @@ extension Check {
             let asked = examined.shared.map { findings(on: $0, examined.settings.cache.shared.timeout) }
             let said = examined.report?.found(by: sharedCache.subject)
             guard asked != nil || said != nil else { return nil }
-            // What is seen from here goes before what the server says of the same, and before a pause that is over.
-            var keys = (asked ?? []).map(\.key)
-            if asked != nil, examined.report?.isSharedDue == true { keys.append("shared.unreachable") }
+            // What is seen from here goes before what the server says of the same.
+            let keys = (asked ?? []).map(\.key)
             return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
         }, reported: { status, _ in findings(on: status.shared) + uncounted(status.providers) })
 
@@ -50,7 +49,7 @@ extension Check {
     private static func findings(on shared: StatusReport.SharedCache) -> [Finding] {
         guard !shared.address.isEmpty else { return [] }
         var findings: [Finding] = []
-        if shared.state != .used {
+        if shared.state == .inBackoff {
             findings.append(
                 .unreachable("\(shared.address) is not asked, and every miss asks a provider: \(shared.error)"))
         }

@@ -74,7 +74,7 @@ extension Check {
                 "provider.disabled", .error, "\(name): the vendor has disabled the service for this account",
                 mend: "the vendor's console, mostly the bill", of: provider.name)
         case .used, .inBackoff, .probeDue, .loop:
-            guard !provider.addresses.isEmpty, !provider.addresses.contains(where: { $0.state == .used }) else {
+            guard !provider.addresses.isEmpty, !provider.addresses.contains(where: \.state.isAsked) else {
                 return nil
             }
             let untrusted = provider.addresses.first { $0.lastError?.contains("certificate") == true }
@@ -145,7 +145,7 @@ extension Check {
     private static func silentLocalDNS(_ status: StatusReport) -> [Finding] {
         // A loop is a finding of its own.
         let able = status.localDNS.filter { $0.state != .loop }
-        guard !able.isEmpty, !able.contains(where: { $0.state == .used }) else { return [] }
+        guard !able.isEmpty, !able.contains(where: \.state.isAsked) else { return [] }
         let list = able.map(\.address).joined(separator: ", ")
         return .error(
             "localdns.unreachable", "no server of LocalDNS answers: \(list)",

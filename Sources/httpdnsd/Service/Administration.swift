@@ -253,8 +253,8 @@ extension Administration: MonitorTarget {
         let providers = resolver.isOn && composition.settings.route.mode != .localDNSOnly ? status.providers : []
         let servers = status.localDNS + status.forwards.flatMap(\.servers)
         let canAnswer =
-            providers.contains { $0.state == .used && $0.addresses.contains { $0.state != .inBackoff } }
-            || servers.contains { $0.state != .inBackoff && $0.state != .loop }
+            providers.contains { $0.state.isAsked && $0.addresses.contains(where: \.state.isAsked) }
+            || servers.contains(where: \.state.isAsked)
         return canAnswer ? nil : "no provider and no server of LocalDNS can be asked"
     }
 }

@@ -73,12 +73,16 @@ struct MonitorAPITests {
     }
 
     @Test @Loop func `an address is up unless it is in backoff`() async {
-        var (provider, used, failed) = (StatusReport.Provider(), StatusReport.Address(), StatusReport.Address())
-        (used.address, failed.address, failed.state) = ("192.0.2.1:443", "192.0.2.2:443", .inBackoff)
-        (provider.name, provider.addresses) = ("vendor", [used, failed])
+        var provider = StatusReport.Provider()
+        provider.name = "vendor"
+        provider.addresses = [StatusReport.State.used, .inBackoff, .probeDue].map { state in
+            var address = StatusReport.Address()
+            (address.address, address.state) = ("\(state)", state)
+            return address
+        }
         let lines = await ask("/metrics", providers: [provider]).body.split(separator: "\n")
         let values = lines.filter { $0.hasPrefix("httpdnsd_provider_address_up{") }.map { $0.suffix(2) }
-        #expect(values == [" 1", " 0"])
+        #expect(values == [" 1", " 0", " 1"])
     }
 
     @Test @Loop func `metrics come as OpenMetrics to a client that asks for it`() async {
