@@ -39,6 +39,7 @@ package struct Configuration: SettingsTable {
         nameProviders(reading)
         checkMode(reading)
         checkLoops(reading)
+        checkControlAddress(reading)
         checkSharedLimits(reading)
         checkSuffixes(reading)
         checkProtection(reading)

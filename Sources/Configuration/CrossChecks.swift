@@ -59,6 +59,14 @@ extension Configuration {
         reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
     }
 
+    /// One port of an address has one listener.
+    func checkControlAddress(_ reading: Reading) {
+        guard let http = control.http, http.port != 0 else { return }
+        let others = listen.addresses + listen.tls + listen.https + listen.httpdns
+        guard let other = others.first(where: { $0 == http || $0.overlaps(http) }) else { return }
+        reading.fail(SettingPath("control", "http"), "\"\(http)\" and \"\(other)\" of listen overlap: use another port")
+    }
+
     /// A server that forwards to itself never answers.
     func checkLoops(_ reading: Reading) {
         var places: [(SettingPath, [AddressAndPort])] = []

@@ -124,10 +124,14 @@ private final class StoreCopy {
         let output = unsafe Descriptor(
             owning: open(target, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600))
         guard output.number >= 0 else { throw .last("make \(target)") }
-        let input = unsafe Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC))
+        let input = unsafe Descriptor(owning: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard input.number >= 0 else {
             guard isOptional, errno == ENOENT else { throw .last("open \(path)") }
             return
+        }
+        var status = stat()
+        guard unsafe fstat(input.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw SystemError(code: EINVAL, operation: "copy \(path), which is no file")
         }
         while true {
             let count = sendfile(output.number, input.number, nil, 1 << 30)

@@ -34,9 +34,9 @@ struct Httpdnsd: ParsableCommand {
             var command = try parseAsRoot(arguments)
             try command.run()
             // The server's status says how it served.
-            if !(command is ServeCommand) { try flushOutput() }
+            if !(command is ServeCommand) { leave(with: ExitCode.success) }
         } catch let error as any CommandError {
-            exit(withError: error.exitStatus.exit(error))
+            leave(with: error.exitStatus.exit(error))
         } catch {
             guard exitCode(for: error) != .validationFailure else {
                 printError(
@@ -44,8 +44,20 @@ struct Httpdnsd: ParsableCommand {
                         lines: unknownCommand(arguments.first) ?? fullMessage(for: error)))
                 Glibc.exit(ExitStatus.usage.rawValue)
             }
-            exit(withError: error)
+            leave(with: error)
         }
+    }
+
+    /// Prints what a command has ended with, and leaves with its status: with 1 where what was printed is lost.
+    private static func leave(with end: any Error) -> Never {
+        var end = end
+        let text = fullMessage(for: end)
+        if exitCode(for: end) == .success, !text.isEmpty {
+            showDocument(Array((text + "\n").utf8))
+            end = ExitCode.success
+        }
+        do { try flushOutput() } catch { end = (error as? any CommandError).map { $0.exitStatus.exit($0) } ?? error }
+        exit(withError: end)
     }
 
     /// What is said where the first argument is a word that is no command; nil where it is not so.
@@ -96,6 +108,13 @@ struct ServeCommand: ParsableCommand {
         for text in listen where AddressAndPort(text) == nil {
             throw ValidationError("--listen \(text): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
         }
+        let addresses = listen.compactMap { AddressAndPort($0) }.filter { $0.port != 0 }
+        for (index, address) in addresses.enumerated() {
+            guard let other = addresses[..<index].first(where: { $0 == address || $0.overlaps(address) }) else {
+                continue
+            }
+            throw ValidationError("--listen \(address) and --listen \(other) overlap: leave out one of them")
+        }
     }
 
     func run() throws {
@@ -110,7 +129,8 @@ struct ServeCommand: ParsableCommand {
         let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
         defer { log.finish(within: .seconds(1)) }
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
-        let problems = settings.loopProblems + settings.certificateProblems
+        let problems =
+            settings.loopProblems + settings.certificateProblems + (geteuid() == 0 ? settings.userProblems : [])
         for problem in problems { printError("\(problem)") }
         if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
         if replace, settings.control.socket.isEmpty {

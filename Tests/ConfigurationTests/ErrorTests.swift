@@ -106,6 +106,10 @@ import Testing
             "listen.addresses[3]: \"0.0.0.0:53\" and \"127.0.0.1:53\" overlap"
         ),
         (
+            "[listen]\naddresses = [\"0.0.0.0:8053\"]\n[control]\nhttp = \"127.0.0.1:8053\"",
+            "control.http: \"127.0.0.1:8053\" and \"0.0.0.0:8053\" of listen overlap"
+        ),
+        (
             "[listen]\ntls = [\"192.0.2.1:53\"]\naddresses = [\"192.0.2.1:53\"]\ncertificate = \"/c\"\nkey = \"/k\"",
             "listen.tls[1]: \"192.0.2.1:53\" is listed twice"
         ),

@@ -59,10 +59,10 @@ extension Configuration {
 
     /// Without a file on disk a restart has no policy until one is fetched.
     func checkPolicy(_ reading: Reading) {
-        guard policy.url != nil, cache.disk.path.isEmpty else { return }
+        guard policy.url != nil, cache.disk.path.isEmpty, control.socket.isEmpty else { return }
         reading.warn(
             SettingPath("policy", "url"),
-            "the policy is not stored, because cache.disk.path is empty: after a restart there is none until it is fetched"
+            "the policy is not stored, because cache.disk.path and control.socket are empty: after a restart there is none until it is fetched"
         )
     }
 }

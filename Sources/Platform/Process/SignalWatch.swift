@@ -11,7 +11,8 @@ package enum Signal: Int32, CaseIterable, Sendable {
     /// SIGTERM: drain and exit.
     case terminate = 15
 
-    /// Blocks these signals, so that the loop reads them, and ignores SIGPIPE.
+    /// Blocks these signals, so that the loop reads them, and ignores those of a write that fails all the same: SIGPIPE, and
+    /// SIGXFSZ where a file may become no longer (`ulimit -f`).
     ///
     /// Called before the first thread is started: threads inherit the mask, and one that was started earlier would
     /// receive a signal and end the process.
@@ -20,7 +21,7 @@ package enum Signal: Int32, CaseIterable, Sendable {
         unsafe sigemptyset(&set)
         for each in allCases { unsafe sigaddset(&set, each.rawValue) }
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-        signal(SIGPIPE, SIG_IGN)
+        for write in [SIGPIPE, SIGXFSZ] { signal(write, SIG_IGN) }
     }
 }
 

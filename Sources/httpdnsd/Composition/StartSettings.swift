@@ -18,10 +18,15 @@ extension Configuration {
                 "\(endpoint): this machine has no interface \(endpoint.zone ?? "") (see listen.\(key))"
             }
         }
+        return absent + userProblems
+    }
+
+    /// Why the server could not become its user.
+    var userProblems: [String] {
         guard !listen.user.isEmpty,
             let error = failure({ () throws(SystemError) in _ = try Privileges.account(named: listen.user) })
-        else { return absent }
-        return absent + ["\(error) (see listen.user)"]
+        else { return [] }
+        return ["\(error) (see listen.user)"]
     }
 
     /// Whether the server makes connections to Unix sockets of other programs, at any time.

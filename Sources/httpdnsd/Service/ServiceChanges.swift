@@ -118,7 +118,10 @@ final class ServiceChanges {
                 Result { () throws(ConfigurationRefusal) in
                     let loaded = try source.check(isRunning: true)
                     var settings = loaded.configuration
-                    let warnings = loaded.warnings.map(\.description) + settings.remarks
+                    let atNextStart = (settings.certificateProblems + settings.startProblems).map {
+                        "at the next start: \($0)"
+                    }
+                    let warnings = loaded.warnings.map(\.description) + settings.remarks + atNextStart
                     let restartNeeded = settings.keepStartSettings(of: running)
                     // Where this process stores it, whatever the file says now.
                     return (settings, warnings, restartNeeded, stored: policy.stored(by: settings))

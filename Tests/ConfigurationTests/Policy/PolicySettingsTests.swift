@@ -39,9 +39,11 @@ import Testing
         #expect(policyErrors("public_key = [\"\(key)\", \"\(key)\", \"\(key)\"]").count == 1)
     }
 
-    @Test func `without a file on disk a warning says that it is not stored`() throws {
+    @Test(arguments: ["", "[control]\nsocket = \"\"\n"])
+    func `without a file on disk and a control socket a warning says that it is not stored`(control: String) throws {
         let loaded = try accepted(
-            minimal + "[cache.disk]\npath = \"\"\n[policy]\nurl = \"/etc/a.policy\"\npublic_key = [\"\(key)\"]")
-        #expect(loaded.warnings.contains { $0.key == "policy.url" })
+            minimal + control
+                + "[cache.disk]\npath = \"\"\n[policy]\nurl = \"/etc/a.policy\"\npublic_key = [\"\(key)\"]")
+        #expect(loaded.warnings.contains { $0.key == "policy.url" } == !control.isEmpty)
     }
 }
