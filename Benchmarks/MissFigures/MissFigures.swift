@@ -51,10 +51,14 @@ private final class Run {
         }
         self.count = count
         let localDNS = NoLocalDNS()
-        let set = ProviderSet(providers: [FakeProvider(loop)], probes: Probes(clock: loop, report: { _ in }))
+        let checks = AddressChecks(
+            ports: [], handshake: NoHandshake(), journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
+            clock: loop)
         let sources = SourceTags(localDNS: 1, forwards: [], providers: [0x8001])
         let routes = RoutePolicy()
-        let lines = SourceLines(mode: routes.mode, providers: set, localDNS: localDNS, forwarders: [])
+        let lines = SourceLines(
+            mode: routes.mode, providers: [FakeProvider(loop)], probes: Probes(clock: loop, report: { _ in }),
+            localDNS: localDNS, forwarders: [], checks: checks, certificateCheck: .off)
         let policy = ResolverPolicy(localAnswers: LocalAnswers(), routes: routes, lines: lines, sources: sources)
         let store = AnswerStore(
             memory: MemoryCache(memory: 64 << 20), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
@@ -144,5 +148,15 @@ private final class NoLocalDNS: Upstream {
 
     func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         UpstreamReply(failure: .timeout, types: question.types)
+    }
+}
+
+/// Is never asked for one.
+@Loop
+private final class NoHandshake: Handshake {
+    func shakeHands(with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant) async
+        -> HandshakeOutcome
+    {
+        .cancelled
     }
 }

@@ -41,7 +41,7 @@ package final class ResolverPolicy: Sendable {
     package func sourceName(_ tag: UInt16, by route: Route) -> SourceName {
         switch sources.source(of: tag) {
         case .provider(let index), .shared(let index):
-            SourceName(AnswerKind(tag, route: route), provider: lines.providers.all[index].name)
+            SourceName(AnswerKind(tag, route: route), provider: lines.providers[index].name)
         default: SourceName(AnswerKind(tag, route: route))
         }
     }
@@ -54,7 +54,7 @@ package final class ResolverPolicy: Sendable {
         guard client.isSigned, !shapesBySigns, case .protect = route, type.isAddress else {
             return (client.dnssecOK, client.checkingDisabled)
         }
-        let asked = lines.providers.all.filter { $0.serves(name) }
+        let asked = lines.providers.filter { $0.serves(name) }
         return (
             client.dnssecOK && asked.contains { $0.answers(.rrsig) },
             client.checkingDisabled && asked.contains { $0.takesCheckingDisabled }

@@ -110,7 +110,7 @@ struct NetworkChangeTests {
     func `what LocalDNS answered for a protected name is stale after a change of network if it was proved, else gone`(
         isVerified: Bool, isPolicy: Bool
     ) async {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.handshake.servers["203.0.113.9"] = isVerified ? .honest : .refusing
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask().has("203.0.113.9"))

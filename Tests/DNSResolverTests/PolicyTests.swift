@@ -15,13 +15,11 @@ struct PolicyTests {
     /// The machine's policy with another vendor; `sources`: the tags of its sources.
     @Loop
     private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
-        let set = ProviderSet(
-            providers: [FakeProvider("other", addresses: [vendor])],
-            probes: Probes(clock: machine.clock, report: { _ in }))
-        return ResolverPolicy(
+        ResolverPolicy(
             localAnswers: LocalAnswers(), routes: machine.policy.routes,
             lines: SourceLines(
-                mode: .httpdnsFirst, providers: set, localDNS: machine.localDNS, forwarders: []),
+                providers: [FakeProvider("other", addresses: [vendor])], localDNS: machine.localDNS,
+                clock: machine.clock),
             sources: sources)
     }
 

@@ -39,7 +39,7 @@ struct ResolverTests {
 
         init(
             policy: RoutePolicy = RoutePolicy(), freshness: FreshnessPolicy = FreshnessPolicy(),
-            rule: CertificateRule = CertificateRule(.off),
+            check: RaceRules.CertificateCheck = .off, unverified: [Name] = [],
             local: LocalAnswers = LocalAnswers(), lastResort: Presets = Presets(), preresolve: [Name] = [],
             scoping: ClientScoping? = nil, vendorNames: [Name] = [], flightLimit: Int = Resolver.flightLimit,
             answersBothFamilies: Bool = true, filter: AddressFilter = AddressFilter(),
@@ -50,8 +50,6 @@ struct ResolverTests {
             provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies, names: vendorNames,
                 clientScoping: scoping, takesCheckingDisabled: takesCheckingDisabled)
-            let set = ProviderSet(
-                providers: [provider] + others, filter: filter, probes: Probes(clock: clock, report: { _ in }))
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
             let timeOfDay = TimeOfDay(
@@ -64,8 +62,9 @@ struct ResolverTests {
             self.policy = ResolverPolicy(
                 localAnswers: local, routes: policy,
                 lines: SourceLines(
-                    mode: policy.mode, providers: set, localDNS: localDNS, forwarders: [],
-                    checks: checks, certificates: rule),
+                    mode: policy.mode, providers: [provider] + others, filter: filter,
+                    probes: Probes(clock: clock, report: { _ in }), localDNS: localDNS, forwarders: [], checks: checks,
+                    certificateCheck: check, unverified: unverified),
                 sources: sources, lastResort: lastResort, preresolve: preresolve, translation: translation)
             store = AnswerStore(
                 memory: memory, freshness: freshness, generation: generation, policy: self.policy,

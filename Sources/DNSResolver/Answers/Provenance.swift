@@ -152,7 +152,7 @@ package struct Provenance {
             ]
         }
         lines.insert("decision=\(decision(on: Question(name: subject, type: .a)))", at: 0)
-        let forged = policy.lines.checks?.journal.entries(of: subject) ?? []
+        let forged = policy.lines.checks.journal.entries(of: subject)
         lines += forged.prefix(Self.hijacksShown).map(\.provenanceText)
         return lines
     }

@@ -195,7 +195,7 @@ final class Flight {
     /// Waits for the probes of the providers that are asked as soon as they have answered one.
     private func awaitProbes() {
         guard isRunning, clock.now < answers.ends, probeWait == nil, answers.race.rules.awaitsProbe else { return }
-        probeWait = answers.policy.lines.providers.probes.wait { [self] in
+        probeWait = answers.policy.lines.probes.wait { [self] in
             probeWait = nil
             for (place, source) in answers.race.rules.line.enumerated() where source.health == .probed {
                 guard let number = source.provider else { continue }

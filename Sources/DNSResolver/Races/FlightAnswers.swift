@@ -259,7 +259,7 @@ final class FlightAnswers {
         guard !race.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
         return line.eligible.isEmpty
             ? .unusable("no provider for this name and type")
-            : .network(policy.lines.providers.reasonAgainst(line.eligible))
+            : .network(policy.lines.reasonAgainst(line.eligible))
     }
 
     /// Why an answer of LocalDNS is of no use.

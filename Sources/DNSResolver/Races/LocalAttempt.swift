@@ -33,7 +33,7 @@ struct LocalAttempt {
         var result = reply.results[type] ?? .failure(.timeout)
         // The forged address of a portal check is what makes the client show the portal.
         if case .protect = answers.key.route {
-            result = answers.policy.lines.providers.filter.admitted(result, type, to: answers.key)
+            result = answers.policy.lines.filter.admitted(result, type, to: answers.key)
         }
         var found = FlightLane.Found(
             place: place, answer: Answer(), source: answers.line.upstreamSource, server: reply.server)
@@ -80,8 +80,8 @@ struct LocalAttempt {
         _ addresses: RaceAnswer.Addresses, of part: RacePart, for answers: FlightAnswers,
         verdict: @escaping @Loop (Int, IPAddress, AddressVerdict) -> Void
     ) -> [any Cancellable] {
-        guard let checks = answers.policy.lines.checks, let server = answers[part].local?.server else { return [] }
-        let key = answers.key
+        guard let server = answers[part].local?.server else { return [] }
+        let (key, checks) = (answers.key, answers.policy.lines.checks)
         // One that is under way when the race ends is waited for: it may refute what was given unproved.
         let end = max(answers.ends - reserve, answers.clock.now + AddressChecks.longest)
         return answers[part].localAddresses.enumerated().filter { addresses.contains(.at($0.offset)) }

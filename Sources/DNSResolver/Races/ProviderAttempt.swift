@@ -64,7 +64,7 @@ final class ProviderAttempt {
         probes.note(UpstreamReply(failure: .cancelled, types: types), from: candidate, began: began)
     }
 
-    private var probes: Probes { answers.policy.lines.providers.probes }
+    private var probes: Probes { answers.policy.lines.probes }
 
     // MARK: The reply
 
@@ -82,7 +82,7 @@ final class ProviderAttempt {
         var said = RaceReplies()
         for (type, whole) in reply.results {
             guard let part = answers.part(of: type) else { continue }
-            let result = answers.policy.lines.providers.filter.admitted(whole, type, to: answers.key)
+            let result = answers.policy.lines.filter.admitted(whole, type, to: answers.key)
             guard case .failure(let failure) = result else {
                 said[part] = take(result, part)
                 continue

@@ -71,7 +71,7 @@ final class SharedTurn {
         answers.key.note(
             .reply, "the shared cache has \(shared.type), as answered by \(provider.name) (\(shared.server))")
         // What is filtered here may differ from what was where the answer was received.
-        let filter = answers.policy.lines.providers.filter
+        let filter = answers.policy.lines.filter
         guard case .answer(let answer) = filter.admitted(.answer(shared.answer), shared.type, to: answers.key)
         else { return nil }
         let left = answers.admitted(answer, part)

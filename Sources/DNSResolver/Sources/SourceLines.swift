@@ -5,42 +5,55 @@ package import Scheduling
 @Loop
 package final class SourceLines {
     private nonisolated let mode: Mode
-    nonisolated let providers: ProviderSet
+    nonisolated let providers: [any Provider]
+    /// The index of each: mostly all of them may be asked, and then no list is made for a question.
+    private nonisolated let everyone: [Int]
+    /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
+    package nonisolated let clientScoping: ClientScoping?
+    /// Removes addresses that no answer for a protected name may hold.
+    nonisolated let filter: AddressFilter
+    let probes: Probes
     private nonisolated let localDNS: any Upstream
     private nonisolated let forwarders: [any Upstream]
-    /// Nil: answers of LocalDNS are not checked.
-    nonisolated let checks: AddressChecks?
-    private nonisolated let certificates: CertificateRule
+    nonisolated let checks: AddressChecks
+    private nonisolated let certificateCheck: RaceRules.CertificateCheck
+    /// Suffixes whose servers have no TLS.
+    private nonisolated let unverified: [Name]
     /// Nil: no answers are shared.
     nonisolated let shared: (any SharedAnswers)?
     /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
     private nonisolated let guardsServiceBindings: Bool
 
     /// - Parameters:
+    ///   - probes: those of the providers: lines that take the place of others go on with their probes.
     ///   - forwarders: one for each `[[forward]]` entry, in order.
-    ///   - checks: of LocalDNS's answers to protected names; nil: they are not checked.
-    ///   - certificates: how strict they are.
+    ///   - checks: of the addresses that LocalDNS gives for protected names.
+    ///   - certificateCheck: how strict they are (`[localdns] certificate_check`).
+    ///   - unverified: suffixes whose servers have no TLS.
     ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
     package nonisolated init(
-        mode: Mode, providers: ProviderSet, localDNS: any Upstream, forwarders: [any Upstream],
-        checks: AddressChecks? = nil, certificates: CertificateRule = CertificateRule(),
+        mode: Mode, providers: [any Provider], filter: AddressFilter = AddressFilter(), probes: Probes,
+        localDNS: any Upstream, forwarders: [any Upstream], checks: AddressChecks,
+        certificateCheck: RaceRules.CertificateCheck = .auto, unverified: [Name] = [],
         shared: (any SharedAnswers)? = nil, guardsServiceBindings: Bool = true
     ) {
         self.mode = mode
         self.providers = providers
+        everyone = Array(providers.indices)
+        clientScoping = providers.compactMap(\.clientScoping).max { $0.bits < $1.bits }
+        self.filter = filter
+        self.probes = probes
         self.localDNS = localDNS
         self.forwarders = forwarders
         self.checks = checks
-        self.certificates = certificates
+        self.certificateCheck = certificateCheck
+        self.unverified = unverified
         self.shared = shared
         self.guardsServiceBindings = guardsServiceBindings
     }
 
     // MARK: Clients
-
-    /// The most of clients' addresses that is sent to providers; nil: nothing.
-    package nonisolated var clientScoping: ClientScoping? { providers.clientScoping }
 
     /// For which clients an answer holds; nil for all.
     ///
@@ -49,7 +62,9 @@ package final class SourceLines {
     ///
     /// - Parameter client: nil: a look-up without a client.
     package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
-        guard let scoping = clientScoping, case .protect = route, providers.tellsNetworks(for: name) else { return nil }
+        guard let scoping = clientScoping, case .protect = route,
+            providers.contains(where: { $0.clientScoping != nil && $0.serves(name) })
+        else { return nil }
         guard let client else { return .undisclosed }
         return scoping.scope(of: client.client, hidesNetwork: client.hidesNetwork)
     }
@@ -57,24 +72,44 @@ package final class SourceLines {
     // MARK: Providers
 
     /// Whether there are providers, and LocalDNS is not asked before them.
-    nonisolated var asksProvidersFirst: Bool { mode != .localDNSFirst && !providers.all.isEmpty }
+    nonisolated var asksProvidersFirst: Bool { mode != .localDNSFirst && !providers.isEmpty }
 
     /// Whether a request waits for a free slot at its service.
-    var isBacklogged: Bool { providers.isBacklogged }
+    var isBacklogged: Bool {
+        for provider in providers where provider.waitingRequests > 0 { return true }
+        return false
+    }
 
     /// When a backoff of a provider last ended, where that matters to a name.
     func lastRecovery(for key: FlightKey) -> Instant? {
-        if case .protect = key.route { providers.probes.lastRecovery } else { nil }
+        if case .protect = key.route { probes.lastRecovery } else { nil }
     }
 
-    /// Whether the next question for a name would begin a provider's probe.
+    /// Whether no provider of a name can be asked, and the next question begins a probe.
     func isProbeDue(for key: FlightKey) -> Bool {
-        if case .protect = key.route { providers.isProbeDue(eligible(for: key)) } else { false }
+        guard case .protect = key.route else { return false }
+        var isDue = false
+        for index in eligible(for: key) where providers[index].unavailability == nil {
+            for endpoint in providers[index].endpoints {
+                let candidate = Candidate(index: index, provider: providers[index], endpoint: endpoint)
+                if candidate.isUsable { return false }
+                if candidate.backoff.isDue(at: probes.clock.now, isUrgent: true) { isDue = true }
+            }
+        }
+        return isDue
+    }
+
+    /// The reason why none of these could be asked.
+    func reasonAgainst(_ indices: [Int]) -> String {
+        for index in indices {
+            if let reason = providers[index].unavailability { return "\(providers[index].name): \(reason)" }
+        }
+        return "every address is in backoff after failures"
     }
 
     /// Whether some provider has a limit of calls.
     var hasCallLimit: Bool {
-        for provider in providers.all where provider.callShare != nil { return true }
+        for provider in providers where provider.callShare != nil { return true }
         return false
     }
 
@@ -84,15 +119,28 @@ package final class SourceLines {
         guard hasCallLimit else { return nil }
         var share: Int?
         for index in eligible(for: key) {
-            guard let own = providers.all[index].callShare else { return nil }
+            guard let own = providers[index].callShare else { return nil }
             share = max(share ?? own, own)
         }
         return share
     }
 
-    private func eligible(for key: FlightKey) -> [Int] {
-        providers.eligible(
-            for: key.name, type: key.type ?? .a, signed: key.isSigned, authenticatedOnly: isGuarded(key))
+    /// The providers that may be asked, best first: for DS those of the parent, which has it.
+    ///
+    /// With DO or CD those that carry any type come first: the others cannot return signatures.
+    func eligible(for key: FlightKey) -> [Int] {
+        var able = everyone
+        let type = key.type ?? .a
+        let (name, isGuarded) = (key.name.holder(of: type), isGuarded(key))
+        for index in everyone {
+            let provider = providers[index]
+            guard provider.answers(type), provider.isAuthenticated || !isGuarded, provider.serves(name) else {
+                able.removeAll { $0 == index }
+                continue
+            }
+        }
+        guard key.isSigned else { return able }
+        return able.filter { providers[$0].answers(.rrsig) } + able.filter { !providers[$0].answers(.rrsig) }
     }
 
     /// Whether a name's records may only come from authenticated providers, without their address hints.
@@ -124,14 +172,13 @@ package final class SourceLines {
         var sources: [RaceRules.Source] = []
         sources.reserveCapacity(members.count + 2)
         for (number, member) in members.enumerated() { sources.append(RaceRules.Source(number: number, member)) }
-        let isUnverified = checks != nil && certificates.unverified.contains { key.name.isWithin($0) }
+        let isUnverified = unverified.contains { key.name.isWithin($0) }
         var rules = RaceRules(
             raceMode(key.route, mayUseLocalDNS), consume sources,
             localDNS: mayUseLocalDNS ? RaceRules.Source(provider: nil, answersBoth: true) : nil,
-            check: checks == nil ? .off : certificates.setting,
-            isListed: key.route == .protect(explicit: true), isUnverified: isUnverified)
+            check: certificateCheck, isListed: key.route == .protect(explicit: true), isUnverified: isUnverified)
         if isUnverified || key.type != nil { rules.checksAddresses = false }
-        rules.isClockWrong = checks?.isClockDoubtful ?? false
+        rules.isClockWrong = checks.isClockDoubtful
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
         return (SourceLine(localDNS, .localDNS, eligible: eligible, members), rules)
@@ -151,7 +198,7 @@ package final class SourceLines {
         members.reserveCapacity(eligible.count)
         var hasUsable = false
         for index in eligible {
-            let provider = providers.all[index]
+            let provider = providers[index]
             guard provider.unavailability == nil else {
                 provider.leftOut()
                 continue
@@ -161,7 +208,7 @@ package final class SourceLines {
             members.append(member)
         }
         for member in members {
-            for candidate in member.inBackoff { providers.probes.beginIfDue(candidate, isUrgent: !hasUsable) }
+            for candidate in member.inBackoff { probes.beginIfDue(candidate, isUrgent: !hasUsable) }
         }
         return members
     }
@@ -232,18 +279,5 @@ extension RaceRules.Source {
             provider: number, answersBoth: member.provider.answersBothFamilies, mayHedge: member.provider.mayHedge,
             health: !member.endpoints.isEmpty ? .usable : isProbed ? .probed : .backoff,
             addresses: max(1, member.endpoints.count))
-    }
-}
-
-/// How strictly addresses that LocalDNS gives for protected names are checked: `[localdns] certificate_check` and
-/// `unverified`.
-package struct CertificateRule: Hashable, Sendable {
-    package let setting: RaceRules.CertificateCheck
-    /// Suffixes whose servers have no TLS.
-    package let unverified: [Name]
-
-    package init(_ setting: RaceRules.CertificateCheck = .auto, unverified: [Name] = []) {
-        self.setting = setting
-        self.unverified = unverified
     }
 }

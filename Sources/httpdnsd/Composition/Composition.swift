@@ -247,12 +247,10 @@ struct Composition {
         let answers = settings.answers
         let filter = AddressFilter(
             bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
-        let set = ProviderSet(providers: asked, filter: filter, probes: probes)
         return SourceLines(
-            mode: mode, providers: set, localDNS: localDNS, forwarders: forwarders,
-            checks: checks,
-            certificates: CertificateRule(
-                settings.localDNS.certificateCheck, unverified: settings.localDNS.unverified),
+            mode: mode, providers: asked, filter: filter, probes: probes, localDNS: localDNS, forwarders: forwarders,
+            checks: checks, certificateCheck: settings.localDNS.certificateCheck,
+            unverified: settings.localDNS.unverified,
             // A provider that is asked alone shall answer itself.
             shared: onlyProvider == nil ? shared : nil,
             guardsServiceBindings: settings.answers.httpsRecords == .protect)

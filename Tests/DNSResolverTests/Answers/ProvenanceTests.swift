@@ -96,7 +96,7 @@ struct ProvenanceTests {
     func `for LocalDNS's addresses of a protected name it shows the result of their certificates`(
         server: FakeHandshake.Server, words: String
     ) async throws {
-        let machine = Machine(rule: CertificateRule(.lenient))
+        let machine = Machine(check: .lenient)
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.handshake.servers["203.0.113.9"] = server
         machine.vendor.behaviour = .failure(.network("refused"))
@@ -107,7 +107,7 @@ struct ProvenanceTests {
 
     @Test @Loop func `of a wrong certificate it shows the address, how often it was seen and why it is refused`() async
     {
-        let machine = Machine(rule: CertificateRule(.lenient))
+        let machine = Machine(check: .lenient)
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.handshake.servers["203.0.113.9"] = .hijacker
         machine.vendor.behaviour = .failure(.network("refused"))

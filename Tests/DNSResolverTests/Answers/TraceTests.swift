@@ -56,7 +56,7 @@ struct TraceTests {
 
     @Test @Loop func `of a fallback it tells when LocalDNS is asked, its reply, and what certificates say of it`() async
     {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.vendor.behaviour = .silence
         machine.handshake.servers["203.0.113.9"] = .honest
         let steps = await trace(machine)
@@ -77,7 +77,7 @@ struct TraceTests {
     }
 
     @Test @Loop func `of a forged answer it tells the certificate, and why the client gets none`() async {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.vendor.behaviour = .failure(.network("refused"))
         for address in ["203.0.113.9", "2001:db8::9"] { machine.handshake.servers[address] = .hijacker }
         let steps = await trace(machine)

@@ -25,11 +25,11 @@ struct TranslationTests {
     @Loop
     private func machine(
         _ families: FamilyPreference = .both, routes: RoutePolicy = RoutePolicy(),
-        rule: CertificateRule = CertificateRule(.off), both: Bool = true, filter: AddressFilter = AddressFilter(),
+        check: RaceRules.CertificateCheck = .off, both: Bool = true, filter: AddressFilter = AddressFilter(),
         translation: Translation? = nil
     ) -> Machine {
         let machine = Machine(
-            policy: routes, rule: rule, local: LocalAnswers(families: families), answersBothFamilies: both,
+            policy: routes, check: check, local: LocalAnswers(families: families), answersBothFamilies: both,
             filter: filter, translation: translation ?? prefix())
         machine.vendor.behaviour = .addresses("192.0.2.1")
         return machine
@@ -128,7 +128,7 @@ struct TranslationTests {
     }
 
     @Test @Loop func `addresses are made of LocalDNS's verified ones while the provider fails`() async throws {
-        let machine = machine(rule: CertificateRule(.auto), both: false)
+        let machine = machine(check: .auto, both: false)
         machine.handshake.servers["203.0.113.9"] = .honest
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.vendor.behaviour = .reply(
@@ -150,7 +150,7 @@ struct TranslationTests {
     func `while all else fails addresses are made of LocalDNS's unproved ones, for half a minute and never stale`(
         isAFirst: Bool
     ) async throws {
-        let machine = machine(rule: CertificateRule(.auto), both: false)
+        let machine = machine(check: .auto, both: false)
         machine.localDNS.behaviour = .addresses("203.0.113.9")
         machine.vendor.behaviour = .reply(
             after: .zero, [.a: .failure(.network("refused")), .aaaa: .answer(.negative(name: .root, ttl: 3_600))])

@@ -12,7 +12,7 @@ struct NetworkNamesTests {
     typealias Machine = ResolverTests.Machine
 
     @Test @Loop func `LocalDNS answers a name of the network, plain and whole, and no vendor is asked`() async throws {
-        let machine = Machine(rule: CertificateRule(.strict))
+        let machine = Machine(check: .strict)
         let record = Record(name: try Name("nas.lan"), address: .v4(0x0a00_0009), ttl: 86_400)
         machine.localDNS.behaviour = .reply(after: .zero, [.a: .answer(Answer(answers: [record]))])
         #expect(await machine.ask("nas.lan").has("10.0.0.9"))

@@ -16,7 +16,7 @@ struct PortalChecksTests {
 
     @Loop
     private func machine(mode: Mode = .httpdnsFirst) -> ResolverTests.Machine {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: mode), rule: CertificateRule(.auto))
+        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: mode), check: .auto)
         machine.handshake.servers[Self.portal] = .hijacker
         machine.localDNS.behaviour = .addresses(Self.portal, ttl: 600)
         return machine

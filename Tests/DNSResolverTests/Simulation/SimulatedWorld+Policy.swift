@@ -30,13 +30,10 @@ extension SimulatedWorld {
             forward: policy.forwards.map { NameList(names($0.suffixes)) }, searchDomains: names(policy.searchDomains),
             providers: policy.providers.map { names(plan.providers[$0].names) })
         let lines = SourceLines(
-            mode: policy.mode,
-            providers: ProviderSet(
-                providers: policy.providers.map { providers[$0] }, probes: probes),
+            mode: policy.mode, providers: policy.providers.map { providers[$0] }, probes: probes,
             localDNS: server(.localDNS(policy.localDNS)),
             forwarders: policy.forwards.map { server(.forwarder($0.servers)) },
-            checks: checks,
-            certificates: CertificateRule(policy.certificates, unverified: names(policy.unverified)),
+            checks: checks, certificateCheck: policy.certificates, unverified: names(policy.unverified),
             guardsServiceBindings: policy.guardsServiceBindings)
         return ResolverPolicy(
             localAnswers: LocalAnswers(presets: presets(policy.presets, .preset), families: policy.families),

@@ -82,7 +82,7 @@ struct AttackerTests {
     /// A machine where a verified answer of LocalDNS, given since HTTPDNS was silent, has just expired.
     @Loop
     private func conceded() async -> Machine {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.handshake.servers["203.0.113.9"] = .honest
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         machine.vendor.behaviour = .silence
@@ -97,7 +97,7 @@ struct AttackerTests {
     @Test @Loop func `the answer of a provider that is slower than LocalDNS's certificate replaces LocalDNS's`()
         async
     {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.handshake.servers["203.0.113.9"] = .honest
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .seconds(1), ttl: 600)
         #expect(await machine.ask("slow.example").has("203.0.113.9"))

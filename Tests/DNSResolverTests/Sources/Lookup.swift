@@ -53,3 +53,21 @@ final class Lookup {
         }
     }
 }
+
+extension SourceLines {
+    /// Lines of which no address of LocalDNS is checked, with probes of their own.
+    convenience init(
+        _ mode: Mode = .httpdnsFirst, providers: [any Provider], filter: AddressFilter = AddressFilter(),
+        localDNS: any Upstream, forwarders: [any Upstream] = [], shared: (any SharedAnswers)? = nil,
+        guardsServiceBindings: Bool = true, clock: ManualClock,
+        report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
+    ) {
+        let checks = AddressChecks(
+            ports: [], handshake: FakeHandshake(clock: clock),
+            journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }), clock: clock)
+        self.init(
+            mode: mode, providers: providers, filter: filter, probes: Probes(clock: clock, report: report),
+            localDNS: localDNS, forwarders: forwarders, checks: checks, certificateCheck: .off, shared: shared,
+            guardsServiceBindings: guardsServiceBindings)
+    }
+}

@@ -22,7 +22,7 @@ struct SearchDomainTests {
         searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .hijacker
     ) throws -> Machine {
         let machine = Machine(
-            policy: try Self.routes(mode, listed: listed, searchDomains), rule: CertificateRule(setting))
+            policy: try Self.routes(mode, listed: listed, searchDomains), check: setting)
         machine.handshake.servers[Self.given] = server
         machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
         deny(machine, after: .zero)

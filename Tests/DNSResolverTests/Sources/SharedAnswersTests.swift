@@ -80,8 +80,8 @@ struct SharedAnswersTests {
             let provider = FakeProvider(
                 "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies,
                 isAuthenticated: isAuthenticated)
-            let set = ProviderSet(providers: [provider], filter: filter, probes: Probes(clock: clock) { _ in })
-            let lines = SourceLines(mode: mode, providers: set, localDNS: localDNS, forwarders: [], shared: shared)
+            let lines = SourceLines(
+                mode, providers: [provider], filter: filter, localDNS: localDNS, shared: shared, clock: clock)
             lookup.begin(
                 lines, providers: 1, types, route: route,
                 searchDomains: mayBeLocal ? [try Name("example.com")] : [], clock: clock)
@@ -158,9 +158,7 @@ struct SharedAnswersTests {
             FakeProvider("https", addresses: [https]),
             FakeProvider("plain", addresses: [plain], isAuthenticated: false),
         ]
-        let set = ProviderSet(providers: providers, probes: Probes(clock: clock) { _ in })
-        let lines = SourceLines(
-            mode: .httpdnsFirst, providers: set, localDNS: https, forwarders: [], shared: shared)
+        let lines = SourceLines(providers: providers, localDNS: https, shared: shared, clock: clock)
         lookup.begin(lines, providers: 2, [.a], route: .protect(explicit: false), clock: clock)
         await clock.advance(by: .seconds(3))
         #expect(lookup.sources[.a] == .provider(index: 1))
@@ -228,10 +226,8 @@ struct SharedAnswersTests {
         let answer = Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 7)
         shared.answers = [SharedAnswer(type: .a, answer: answer, remaining: 7, provider: 0, server: "")]
         let vendor = FakeUpstream("vendor", .addresses("192.0.2.1"), clock: clock)
-        let set = ProviderSet(
-            providers: [FakeProvider("vendor", addresses: [vendor])], probes: Probes(clock: clock) { _ in })
         let lines = SourceLines(
-            mode: .httpdnsFirst, providers: set, localDNS: vendor, forwarders: [], shared: shared)
+            providers: [FakeProvider("vendor", addresses: [vendor])], localDNS: vendor, shared: shared, clock: clock)
         let policy = ResolverPolicy(
             localAnswers: LocalAnswers(), routes: RoutePolicy(), lines: lines,
             sources: SourceTags(forwards: 0, providers: 1))

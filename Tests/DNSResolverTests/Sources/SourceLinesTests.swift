@@ -40,9 +40,10 @@ struct SourceLinesTests {
             _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
             providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
         ) async {
-            let probes = Probes(clock: clock) { self.events.append($0) }
-            let set = ProviderSet(providers: providers ?? [provider], filter: filter, probes: probes)
-            let lines = SourceLines(mode: mode, providers: set, localDNS: localDNS, forwarders: [forwarder])
+            let lines = SourceLines(
+                mode, providers: providers ?? [provider], filter: filter, localDNS: localDNS, forwarders: [forwarder],
+                clock: clock
+            ) { self.events.append($0) }
             lookup = Lookup()
             lookup.begin(
                 lines, providers: providers?.count ?? 1, forwarders: 1, types, route: route,
@@ -184,11 +185,15 @@ struct SourceLinesTests {
     @Test(arguments: [false, true]) @Loop
     func `DS, which its parent has, is asked of the providers of the parent`(isSigned: Bool) throws {
         let own = FakeProvider("own", addresses: [], anyType: true, names: [try Name("corp.example")])
-        let set = ProviderSet(
-            providers: [own, FakeProvider("all", addresses: [], anyType: true)],
-            probes: Probes(clock: ManualClock()) { _ in })
+        let network = Network()
+        let lines = SourceLines(
+            providers: [own, FakeProvider("all", addresses: [], anyType: true)], localDNS: network.localDNS,
+            clock: network.clock)
         func eligible(_ name: String, _ type: RecordType) throws -> [Int] {
-            set.eligible(for: try Name(name), type: type, signed: isSigned)
+            lines.eligible(
+                for: FlightKey(
+                    name: try Name(name), type: type, route: .protect(explicit: false), dnssecOK: isSigned,
+                    checkingDisabled: false))
         }
         #expect(try eligible("corp.example", .ds) == [1])
         #expect(try eligible("lab.corp.example", .ds) == [0, 1])
@@ -346,11 +351,15 @@ struct SourceLinesTests {
     }
 
     @Test @Loop
-    func `a provider hears of each question that it may not be asked, and of no other look at its state`() async {
+    func `a provider hears of each question that it may not be asked, and of no other look at its state`() async throws
+    {
         let network = Network()
         network.provider.unavailability = "its daily_limit of 5 calls is reached"
-        let providers = ProviderSet(providers: [network.provider], probes: Probes(clock: network.clock) { _ in })
-        #expect(!providers.isProbeDue([0]))
+        let lines = SourceLines(providers: [network.provider], localDNS: network.localDNS, clock: network.clock)
+        let key = FlightKey(
+            name: try Name("www.example.com"), type: .a, route: .protect(explicit: false), dnssecOK: false,
+            checkingDisabled: false)
+        #expect(!lines.isProbeDue(for: key))
         #expect(network.provider.leftOutCount == 0)
         await network.fly()
         #expect(network.provider.leftOutCount == 1)

@@ -18,7 +18,7 @@ struct CertificateBurstTests {
     private func machine(listed: Bool, _ server: FakeHandshake.Server) throws -> ResolverTests.Machine {
         let protect = listed ? [try Name("example.com")] : []
         let machine = ResolverTests.Machine(
-            policy: RoutePolicy(mode: .httpdnsFirst, protect: NameList(protect)), rule: CertificateRule(.auto))
+            policy: RoutePolicy(mode: .httpdnsFirst, protect: NameList(protect)), check: .auto)
         machine.vendor.behaviour = .failure(.network("refused"))
         machine.localDNS.behaviour = .addresses(Self.addresses[0], Self.addresses[1])
         for address in Self.addresses { machine.handshake.servers[address] = server }

@@ -22,7 +22,7 @@ struct CertificateScenarioTests {
         let protect = listed ? [try Name("example.com")] : []
         let machine = ResolverTests.Machine(
             policy: RoutePolicy(mode: mode, protect: NameList(protect)),
-            rule: CertificateRule(setting, unverified: unverified), local: LocalAnswers(families: families))
+            check: setting, unverified: unverified, local: LocalAnswers(families: families))
         machine.handshake.servers[Self.given] = server
         machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
         return machine
@@ -73,7 +73,7 @@ struct CertificateScenarioTests {
     ) async throws {
         let protect = listed ? [try Name("example.com")] : []
         let machine = ResolverTests.Machine(
-            policy: RoutePolicy(protect: NameList(protect)), rule: CertificateRule(.auto),
+            policy: RoutePolicy(protect: NameList(protect)), check: .auto,
             answersBothFamilies: isTogether)
         machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(100))
         let (a, aaaa) = await askBothFamilies(machine)
@@ -99,7 +99,7 @@ struct CertificateScenarioTests {
     func `LocalDNS's verified address of a family that a provider calls empty waits for the other family until 0.9 s`(
         slowness: Duration
     ) async throws {
-        let machine = ResolverTests.Machine(rule: CertificateRule(.auto), answersBothFamilies: false)
+        let machine = ResolverTests.Machine(check: .auto, answersBothFamilies: false)
         machine.handshake.servers[Self.given] = .honest
         let other = Answer(name: .root, addresses: [try #require(IPAddress("2001:db8::1"))], ttl: 60)
         machine.vendor.behaviour = .reply(after: .zero, [.a: .indeterminateEmpty(ttl: nil), .aaaa: .answer(other)])

@@ -16,7 +16,7 @@ struct LocalFirstTests {
     func `of 1,000 names a forged one is a call, an honest one none, and no client gets a forged address`(
         forgedOfEach: Int
     ) async {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst), rule: CertificateRule(.auto))
+        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst), check: .auto)
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(40))
         var (wrong, forged) = (0, 0)
         var honest: [Duration] = []

@@ -25,10 +25,7 @@ struct ServiceBindingsTests {
                 "doh", addresses: [doh], answersBothFamilies: false, anyType: true, isAuthenticated: isAuthenticated)
             let sources = SourceTags(forwards: 0, providers: 1)
             let lines = SourceLines(
-                mode: .httpdnsFirst,
-                providers: ProviderSet(
-                    providers: [provider], filter: filter, probes: Probes(clock: clock, report: { _ in })),
-                localDNS: localDNS, forwarders: [], guardsServiceBindings: guards)
+                providers: [provider], filter: filter, localDNS: localDNS, guardsServiceBindings: guards, clock: clock)
             let policy = ResolverPolicy(
                 localAnswers: LocalAnswers(), routes: RoutePolicy(), lines: lines, sources: sources)
             resolver = Resolver(

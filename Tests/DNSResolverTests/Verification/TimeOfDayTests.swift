@@ -112,7 +112,7 @@ struct TimeOfDayTests {
     ) throws -> ResolverTests.Machine {
         let machine = ResolverTests.Machine(
             policy: isListed ? RoutePolicy(protect: [try Name("example.com")]) : RoutePolicy(),
-            rule: CertificateRule(setting))
+            check: setting)
         if !isSet { machine.day.seconds = 12 }
         machine.vendor.behaviour = .failure(.certificate("the certificate is not valid yet"))
         machine.handshake.servers[Self.given] = server

@@ -20,7 +20,7 @@ struct LateAnswerTests {
     ) async throws {
         let machine = Machine(
             policy: listed ? RoutePolicy(protect: [try Name("example.com")]) : RoutePolicy(),
-            rule: CertificateRule(.auto))
+            check: .auto)
         machine.failEverything()
         for _ in 0..<300 {
             _ = await machine.ask()
@@ -47,7 +47,7 @@ struct LateAnswerTests {
     func `a client whose query had waited gets at its end the address that is verified, and no other`(
         isHonest: Bool
     ) async {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.vendor.behaviour = .silence
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         machine.handshake.servers[Self.given] = isHonest ? .honest : .refusing
@@ -108,7 +108,7 @@ struct LateAnswerTests {
     func `B23: LocalDNS's answer lives as long as its TTL, for 30 s at most`(
         server: FakeHandshake.Server, ttl: UInt32
     ) async {
-        let machine = Machine(rule: CertificateRule(.auto))
+        let machine = Machine(check: .auto)
         machine.vendor.behaviour = .failure(.network("refused"))
         machine.localDNS.behaviour = .addresses(Self.given, ttl: ttl)
         machine.handshake.servers[Self.given] = server
@@ -140,7 +140,7 @@ struct LateAnswerTests {
     func `B25: after a reload that adds a suffix to bypass other names have their answers, fresh and stale`(
         isStale: Bool
     ) async throws {
-        let machine = Machine(rule: CertificateRule(.strict))
+        let machine = Machine(check: .strict)
         #expect(await machine.ask().has("192.0.2.1"))
         if isStale { await machine.clock.advance(by: .seconds(70)) }
         machine.failEverything()

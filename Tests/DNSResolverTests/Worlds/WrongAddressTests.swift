@@ -18,7 +18,7 @@ struct WrongAddressTests {
     private func cutOff(listed: Bool = false) throws -> Machine {
         let machine = Machine(
             policy: listed ? RoutePolicy(protect: [try Name("example.com"), try Name("example.net")]) : RoutePolicy(),
-            rule: CertificateRule(.auto))
+            check: .auto)
         machine.vendor.behaviour = .failure(.network("refused"))
         machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
         return machine
@@ -86,10 +86,8 @@ struct WrongAddressTests {
         machine.localDNS.behaviour = .reply(after: .zero, [.txt: .answer(Answer(answers: [text]))])
         let provider = FakeProvider("vendor", addresses: [machine.vendor], anyType: anyType)
         let lines = SourceLines(
-            mode: .httpdnsFirst,
-            providers: ProviderSet(providers: [provider], probes: Probes(clock: machine.clock, report: { _ in })),
-            localDNS: machine.localDNS, forwarders: [],
-            checks: machine.checks)
+            mode: .httpdnsFirst, providers: [provider], probes: Probes(clock: machine.clock, report: { _ in }),
+            localDNS: machine.localDNS, forwarders: [], checks: machine.checks)
         let lookup = Lookup()
         lookup.begin(lines, providers: 1, [.txt], route: .protect(explicit: true), clock: machine.clock)
         await machine.clock.advance(by: .seconds(3))
