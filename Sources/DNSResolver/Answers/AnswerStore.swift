@@ -205,7 +205,8 @@ package final class AnswerStore {
         longest: UInt32 = .max, isTranslated: Bool = false, isStored: Bool = true
     ) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
-        let limit = key.route == .portal ? min(longest, PortalChecks.lifetime) : longest
+        // After a user has logged in at the portal, the network gives another answer.
+        let limit = key.route == .portal ? min(longest, Strategy.portalLife) : longest
         let ordered = badAddresses.withBadAddressesLast(answer)
         let normalized = freshness.normalized(ordered, for: question).limited(to: limit)
         guard var packed = PackedAnswer(normalized, for: question) else { return nil }
@@ -257,7 +258,7 @@ package final class AnswerStore {
         let tag = rules.tag(of: source)
         guard !SourceTags.isProvider(tag), let entry = memory.entry(for: key) else { return false }
         return rules.isUsable(entry, key.type, by: route) && !isStale(entry)
-            && SourceTags.isBetter(entry.source, than: tag, by: route)
+            && SourceTags.rank(entry.source, by: route) < SourceTags.rank(tag, by: route)
     }
 
     // MARK: Answers that only the archive has

@@ -2,13 +2,6 @@ package import DNSCache
 package import DNSWire
 package import Scheduling
 
-/// Whether a cached answer may still be served.
-private enum CachedState: String {
-    case fresh, stale
-    /// Too old, or from a source or by a route that is no longer in force: it is not served.
-    case unusable
-}
-
 extension HijackedAddress {
     /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason is last.
     var provenanceText: String {
@@ -74,13 +67,19 @@ package struct Provenance {
     /// The origin of the cached answer to a type, as one line of `key=value` words; nil when there is none.
     private func origin(of key: FlightKey, _ type: RecordType) -> String? {
         guard let entry = store.memory.entry(for: key.cacheKey(type)) else { return nil }
-        let (state, age) = (state(of: entry, type, by: key.route), entry.age(at: flights.clock.now))
+        let age = entry.age(at: flights.clock.now)
+        let (state, ttl): (String, UInt32?) =
+            switch use(of: entry, type, by: key.route) {
+            case .fresh?: ("fresh", entry.lifetime - min(age, entry.lifetime))
+            case .stale?: ("stale", nil)
+            case nil: ("unusable", nil)
+            }
         let source = policy.sourceName(entry.source, by: store.rules.obtained(entry, by: key.route))
         let server = store.serverNames.name(of: entry.server)
         let words = [
             "type=\(type)", "route=\(key.route)", source.pairs, server.isEmpty ? nil : "server=\(server)",
             store.rules.isTranslated(entry) ? "made=dns64" : nil, "state=\(state)", "age=\(age)",
-            state == .fresh ? "ttl=\(entry.lifetime - min(age, entry.lifetime))" : nil,
+            ttl.map { "ttl=\($0)" },
         ]
         return words.compactMap { $0 }.joined(separator: " ")
     }
@@ -97,15 +96,12 @@ package struct Provenance {
         return "\(origin): \(use)"
     }
 
-    /// How an entry may be used now, for a question with this `route`.
-    private func state(of entry: CacheEntry, _ type: RecordType, by route: Route) -> CachedState {
+    /// How an entry may be used now, for a question with this `route`; nil: it is too old, or from a source or by a route
+    /// that is no longer in force.
+    private func use(of entry: CacheEntry, _ type: RecordType, by route: Route) -> AnswerStore.Cached.Age? {
         let now = flights.clock.now
-        if store.rules.isLocal(entry) { return entry.age(at: now) < entry.lifetime ? .fresh : .unusable }
-        return switch store.age(of: entry, type, by: route, at: now) {
-        case .fresh?: .fresh
-        case .stale?: .stale
-        case nil: .unusable
-        }
+        guard store.rules.isLocal(entry) else { return store.age(of: entry, type, by: route, at: now) }
+        return entry.age(at: now) < entry.lifetime ? .fresh(isEnding: false) : nil
     }
 
     /// Whether a cached answer may be given to a client, by the policy in force.
@@ -117,8 +113,7 @@ package struct Provenance {
         {
             return false
         }
-        return state(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type))
-            != .unusable
+        return use(of: cached.entry, cached.type, by: policy.routes.route(for: cached.name, cached.type)) != nil
     }
 
     /// The answer to `dig why.www.example.com CH TXT`, a question about `subject`: a record for each line. Refused to other machines, which need not know

@@ -169,11 +169,11 @@ package struct SourceTags: Hashable, Sendable {
     /// Whether answers under the number are known not to be forged: a provider gave them, or certificates verify them.
     static func isTrusted(_ tag: UInt16) -> Bool { tag & (providerBit | verifiedBit) != 0 }
 
-    /// Whether a cached answer is not replaced by one of another source. What is made here replaces none of a source.
-    static func isBetter(_ cached: UInt16, than tag: UInt16, by route: Route) -> Bool {
-        if tag == rule { return isSource(cached) }
-        guard case .protect = route, isTrusted(cached) else { return false }
-        return isProvider(cached) || !isTrusted(tag)
+    /// How much an answer is worth that was got by a route: what is made here never takes the place of a source's.
+    static func rank(_ tag: UInt16, by route: Route) -> RaceAnswer.Rank {
+        guard isSource(tag) else { return .failure }
+        guard !isProvider(tag), case .protect = route else { return .provider }
+        return isTrusted(tag) ? .verified : .unproved
     }
 
     /// Allocates numbers, none twice.

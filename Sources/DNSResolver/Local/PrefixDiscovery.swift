@@ -57,7 +57,8 @@ package final class PrefixDiscovery {
     private func lookUp() {
         let round = round
         Loop.spawn { [self] in
-            let question = UpstreamQuestion(name: Self.name, types: [.aaaa], deadline: clock.now + Self.timeout)
+            let question = UpstreamQuestion(
+                name: NetworkNames.ipv4Only, types: [.aaaa], deadline: clock.now + Self.timeout)
             let result = await ask(question).results[.aaaa]
             guard round == self.round else { return }
             received(result)
@@ -98,6 +99,4 @@ package final class PrefixDiscovery {
         self.translation = translation
         onChange(translation)
     }
-
-    private static let name = (try? Name("ipv4only.arpa")) ?? .root
 }

@@ -32,7 +32,7 @@ enum SpecialUseNames {
         }
 
         /// Whether hosts detect the prefix of NAT64 by the name.
-        var showsTranslator: Bool { self == .ipv4Only || self == .reverse(of: ipv4OnlyName) }
+        var showsTranslator: Bool { self == .ipv4Only || self == .reverse(of: NetworkNames.ipv4Only) }
     }
 
     /// The rule of the nearest special-use name at or above `name`, and that name.
@@ -44,7 +44,6 @@ enum SpecialUseNames {
     }
 
     private static let localhost = (try? Name("localhost")) ?? .root
-    private static let ipv4OnlyName = (try? Name("ipv4only.arpa")) ?? .root
 
     private static let rules: NameSuffixTable<Rule> = {
         var rules = NameSuffixTable<Rule>()
@@ -56,24 +55,20 @@ enum SpecialUseNames {
         add(["localhost"], .loopback)
         add(["invalid", "onion"], .alwaysNonexistent)
         add(["test", "local", "alt", "home.arpa", "resolver.arpa", "service.arpa"], .emptyZone)
-        add(["ipv4only.arpa"], .ipv4Only)
-        add(["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }, .reverse(of: ipv4OnlyName))
+        for name in NetworkNames.translation { rules.set(.reverse(of: NetworkNames.ipv4Only), for: name) }
+        rules.set(.ipv4Only, for: NetworkNames.ipv4Only)
         add(["_dns.resolver.arpa"], .resolverDiscovery)
         add(["use-application-dns.net"], .canary)
-        add(privateReverseZones, .emptyZone)
+        add(NetworkNames.privateReverseZones.filter { $0 != "c.f.ip6.arpa" } + otherReverseZones, .emptyZone)
         let loopback = ["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"]
         add(loopback, .reverse(of: localhost))
         return rules
     }()
 
-    /// RFC 6303 section 4, RFC 7793.
-    private static let privateReverseZones: [String] =
-        ["10", "168.192", "0", "127", "254.169", "2.0.192", "100.51.198", "113.0.203", "255.255.255.255"].map {
-            $0 + ".in-addr.arpa"
-        }
-        + (16...31).map { "\($0).172.in-addr.arpa" } + (64...127).map { "\($0).100.in-addr.arpa" }
-        + [String(repeating: "0.", count: 32) + "ip6.arpa"]
-        + ["d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f", "8.b.d.0.1.0.0.2"].map { $0 + ".ip6.arpa" }
+    /// Those of RFC 6303 section 4 that belong to no network. Of those that do, it and RFC 7793 have all but fc00::/8.
+    private static let otherReverseZones =
+        ["0", "127", "2.0.192", "100.51.198", "113.0.203", "255.255.255.255"].map { $0 + ".in-addr.arpa" }
+        + [String(repeating: "0.", count: 32) + "ip6.arpa", "8.b.d.0.1.0.0.2.ip6.arpa"]
 }
 
 extension Name {

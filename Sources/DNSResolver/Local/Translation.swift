@@ -51,12 +51,6 @@ extension Answer {
     var hasSignatures: Bool {
         answers.contains { $0.type == .rrsig } || authorities.contains { $0.type == .rrsig }
     }
-
-    /// The same without addresses of ::ffff:0:0/96: they stand for IPv4 addresses and lead nowhere (RFC 6147 section 5.1.4).
-    consuming func withoutMappedAddresses() -> Answer {
-        answers.removeAll { $0.address?.mapped != nil }
-        return self
-    }
 }
 
 /// The address family that clients are to use (`[answers] prefer`).

@@ -86,8 +86,9 @@ final class FlightAnswers {
             // 5.4
             return answer.withoutHints(type, keepsSigned: key.dnssecOK) ?? .negative(name: key.name, ttl: Self.madeTTL)
         }
-        return type == .aaaa && policy.translates(.aaaa, key) && !answer.hasSignatures
-            ? answer.withoutMappedAddresses() : answer
+        guard type == .aaaa, policy.translates(.aaaa, key), !answer.hasSignatures else { return answer }
+        // Those of ::ffff:0:0/96 stand for IPv4 addresses and lead nowhere (RFC 6147 section 5.1.4).
+        return answer.keeping { $0.mapped == nil }
     }
 
     /// Takes the verdict on one of LocalDNS's addresses: another's is thrown away, wherever it is cached.
@@ -210,7 +211,7 @@ final class FlightAnswers {
         if answer.rank == .stale, let stale = self[part].stale { return .missing(stale: stale, reason(part)) }
         let denial = self[part].found.last
         let ipv4 = ipv4Answer(isStale: answer.rank == .stale)
-        let source = [denial?.source, ipv4?.source].compactMap(\.self).max { $0.worth > $1.worth } ?? .rule
+        let source = [denial?.source, ipv4?.source].compactMap(\.self).max { rank(of: $0) < rank(of: $1) } ?? .rule
         let longest = min(denial?.answer.translationTTL ?? Self.madeTTL, answer.life ?? .max)
         guard let ipv4, case .prefix(let prefix) = policy.translation, !ipv4.answer.hasSignatures,
             denial?.answer.hasSignatures != true, let made = prefix.translated(ipv4.answer, longest: longest)
@@ -224,6 +225,10 @@ final class FlightAnswers {
                 isStored: isStored && answer.rank != .stale)
         else { return missing(part) }
         return given(packed, policy.sources.tag(of: source))
+    }
+
+    private func rank(of source: Source) -> RaceAnswer.Rank {
+        SourceTags.rank(policy.sources.tag(of: source), by: key.route)
     }
 
     /// The name's IPv4 addresses that clients get.
@@ -267,18 +272,6 @@ final class FlightAnswers {
         found.answer.isNegative(for: type(of: part))
             ? .unusable("a LocalDNS that says there is nothing cannot be believed")
             : .unusable("nothing verifies the addresses of LocalDNS")
-    }
-}
-
-extension Source {
-    /// How much its answers are worth.
-    fileprivate var worth: Int {
-        switch self {
-        case .provider, .shared, .forward: 3
-        case .verifiedLocalDNS: 2
-        case .localDNS: 1
-        case .rule, .preset: 0
-        }
     }
 }
 

@@ -70,7 +70,8 @@ final class FlightLane {
             known.stale = RaceRules.Stale(cached.kind(type), isYoung: isYoung)
             return known
         }
-        known.cached = RaceRules.Cached(cached.rank(route), cached.kind(type), isEnding: isRefresh)
+        known.cached = RaceRules.Cached(
+            SourceTags.rank(cached.source, by: route), cached.kind(type), isEnding: isRefresh)
         return known
     }
 
@@ -108,14 +109,6 @@ extension AnswerStore.Cached {
             answer.responseCode == .nameError ? .nxDomain : answer.holds(type) ? .records : .noData
         case .failure: .serverFailure
         }
-    }
-
-    /// The rank of a fresh one.
-    fileprivate func rank(_ route: Route) -> RaceAnswer.Rank {
-        guard isFromSource else { return .failure }
-        if SourceTags.isTrusted(source) { return SourceTags.isProvider(source) ? .provider : .verified }
-        if case .protect = route { return .unproved }
-        return .provider
     }
 }
 

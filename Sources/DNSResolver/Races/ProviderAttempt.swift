@@ -88,7 +88,7 @@ final class ProviderAttempt {
                 continue
             }
             answers[part].providerFailure = failure
-            if failure.refusesAccount { refused = .both }
+            if failure.isAccessRefused { refused = .both }
             if failure.endsProvider { refused.insert(RaceParts(part)) } else { failed.insert(RaceParts(part)) }
         }
         if said[.aaaa] == .noData, let end = answers.endOfWaitForPrefix {
@@ -147,14 +147,6 @@ extension Answer {
 }
 
 extension UpstreamFailure {
-    /// Whether nothing else that is asked of the provider would be answered either.
-    fileprivate var refusesAccount: Bool {
-        switch self {
-        case .authentication, .clockSkew: true
-        default: false
-        }
-    }
-
     /// Whether asking another address of the same provider is pointless.
     fileprivate var endsProvider: Bool {
         switch self {

@@ -97,14 +97,17 @@ package enum NetworkNames {
         "fritz.box", "dlinkrouter", "docker", "consul", "svc", "_tcp", "_udp", "_msdcs",
     ]
 
-    /// Queried by hosts to detect the prefix by which their network translates IPv4 addresses (RFC 7050): only the
-    /// network's own resolver knows it (RFC 8880). No list replaces them.
+    /// The name whose addresses show the prefix by which a network translates IPv4 addresses (RFC 7050).
+    static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
+
+    /// Queried by hosts to detect that prefix, with the names of its addresses: only the network's own resolver knows it (RFC
+    /// 8880). No list replaces them.
     package static let translation =
-        (["ipv4only.arpa"] + ["170", "171"].map { $0 + ".0.0.192.in-addr.arpa" }).compactMap { try? Name($0) }
+        [ipv4Only] + ["170", "171"].compactMap { try? Name($0 + ".0.0.192.in-addr.arpa") }
 
     /// Reverse zones of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291
     /// (fe80::/10).
-    private static let privateReverseZones =
+    static let privateReverseZones =
         (["10", "168.192", "254.169"] + (16...31).map { "\($0).172" } + (64...127).map { "\($0).100" })
         .map { $0 + ".in-addr.arpa" } + ["c.f", "d.f", "8.e.f", "9.e.f", "a.e.f", "b.e.f"].map { $0 + ".ip6.arpa" }
 }
@@ -114,9 +117,6 @@ package enum NetworkNames {
 /// A portal answers these names with forged addresses, so LocalDNS is asked for them. They have no other use: a name
 /// that serves anything else, such as `www.google.com` or `www.apple.com`, is not among them.
 enum PortalChecks {
-    /// The most seconds for which an answer is used: after the user has logged in, the network gives another one.
-    static let lifetime: UInt32 = 10
-
     static let names: [Name] = [
         // Android and ChromeOS.
         "connectivitycheck.gstatic.com", "connectivitycheck.android.com", "clients3.google.com",

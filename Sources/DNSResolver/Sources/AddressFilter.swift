@@ -29,22 +29,19 @@ package struct AddressFilter: Sendable {
     /// A source's result for one type of a flight, without its filtered addresses: when all were bogus the result is a
     /// failure; when all the rest were of local networks it is NODATA. HTTPS and SVCB lose their hints, whatever these hold.
     func admitted(_ result: UpstreamResult, _ type: RecordType, to key: FlightKey) -> UpstreamResult {
-        guard !isEmpty, case .answer(var answer) = result else { return result }
+        guard !isEmpty, case .answer(let answer) = result else { return result }
         if type.isServiceBinding {
             return .answer(
                 answer.withoutHints(type, keepsSigned: key.dnssecOK) ?? .negative(name: key.name, ttl: Self.emptyTTL))
         }
         guard answer.hasAddresses else { return result }
-        let count = answer.answers.count
-        answer.answers.removeAll { $0.address.map(isBogus) ?? false }
-        guard answer.hasAddresses else { return .failure(.forged("every address is one of answers.bogus")) }
+        var left = answer.keeping { !isBogus($0) }
+        guard left.hasAddresses else { return .failure(.forged("every address is one of answers.bogus")) }
         if dropsPrivate, !privateNames.contains(where: { key.name.isWithin($0) }) {
-            answer.answers.removeAll { $0.address?.isLocal ?? false }
-            guard answer.hasAddresses else { return .answer(.negative(name: key.name, ttl: Self.emptyTTL)) }
+            left = left.keeping { !$0.isLocal }
+            guard left.hasAddresses else { return .answer(.negative(name: key.name, ttl: Self.emptyTTL)) }
         }
-        // A signature is valid for the whole RRset only.
-        if answer.answers.count < count { answer.answers.removeAll { $0.coveredType?.isAddress ?? false } }
-        return .answer(answer)
+        return .answer(left)
     }
 
     private func isBogus(_ address: IPAddress) -> Bool {
@@ -84,8 +81,8 @@ extension Answer {
 }
 
 extension Answer {
-    /// The same answer with those of its addresses for which `isWanted` is true; the signatures of an RRset that
-    /// shrinks are removed too.
+    /// The same answer with those of its addresses for which `isWanted` is true. A signature is valid for the whole RRset
+    /// only: those of one that shrinks are removed too.
     func keeping(_ isWanted: (IPAddress) -> Bool) -> Answer {
         var rest = self
         rest.answers.removeAll { record in record.address.map { !isWanted($0) } ?? false }

@@ -55,14 +55,6 @@ struct TranslationTests {
 
     // MARK: What is made
 
-    @Test func `mapped addresses are left out, aliases and other addresses stay`() throws {
-        let (name, target) = (try Name("www.example.com"), try Name("cdn.example.net"))
-        let alias = Record(name: name, type: .cname, ttl: 60, rdata: target.wire)
-        let real = Record(name: target, address: .v6(0x2001_0db8 << 96 | 1), ttl: 60)
-        let mapped = Record(name: target, address: .v6(0xffff_c000_0201), ttl: 60)
-        #expect(Answer(answers: [alias, mapped, real]).withoutMappedAddresses().answers == [alias, real])
-    }
-
     @Test(arguments: [true, false]) @Loop
     func `B12: a name with IPv4 addresses alone has IPv6 addresses that stand for them, also for the UDP threads`(
         both: Bool
