@@ -36,12 +36,6 @@ package final class ClientQuestion: Sendable {
 }
 
 extension ClientQuestion {
-    /// Notes a step, if the question is traced.
-    @Loop @inline(__always)
-    func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
-        trace?.add(kind, text())
-    }
-
     /// Whether the client validates signatures, or wants them.
     var isSigned: Bool { dnssecOK || checkingDisabled }
 

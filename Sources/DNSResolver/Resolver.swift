@@ -172,7 +172,7 @@ package final class Resolver {
         guard store.mustRecall(key, client.question.type) else { return lookUp(client, key, reply) }
         Loop.spawn { [self] in
             let isRecalled = await store.recall(key, client.question.type)
-            if isRecalled { client.note(.cache, "read from the cache file") }
+            if isRecalled { client.trace.note(.cache, "read from the cache file") }
             guard key.generation == store.generation else { return respond(to: client, reply: reply) }
             lookUp(client, key) { reply(isRecalled ? $0.recalled : $0) }
         }
@@ -192,14 +192,14 @@ package final class Resolver {
     private func lookUp(_ client: ClientQuestion, _ key: FlightKey, _ reply: @escaping @Loop (Response) -> Void) {
         let type = client.question.type
         let cached = store.cached(key, type)
-        if let trace = client.trace { trace.add(.cache, provenance.text(of: cached, type, key)) }
+        client.trace.note(.cache, provenance.text(of: cached, type, key))
         if let cached, case .fresh(let isEnding) = cached.age {
             store.share(cached, key, with: client)
             if isEnding, store.claimRefresh(key, type) { background.prefetch(key, type) }
             return reply(cached.response)
         }
         if let error = flights.remembered(key, type, hasStale: cached != nil) {
-            client.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
+            client.trace.note(.cache, "\(type) failed just now, and is not asked again yet: \(error.text)")
             return reply(stale(cached, client.question, key.route, or: .cachedError, error.text))
         }
         // A name that was answered before is no flood of new ones.
@@ -208,7 +208,7 @@ package final class Resolver {
             return reply(stale(cached, client.question, key.route, or: .other, reason))
         }
         if client.trace != nil, let flight = flights.coalescer.flight(for: key), flight.key.trace !== client.trace {
-            client.note(.ask, "another client's question for the name is under way: its result is awaited")
+            client.trace.note(.ask, "another client's question for the name is under way: its result is awaited")
         }
         let isAsked = flights.ask(key, type, arrived: client.arrived) { [self] outcome in
             switch outcome {

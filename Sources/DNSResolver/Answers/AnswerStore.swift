@@ -216,7 +216,7 @@ package final class AnswerStore {
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = key.cacheKey(type)
         guard !isOutranked(source, cacheKey, by: key.route) else { return packed }
-        key.note(.keep, "\(type) is cached for \(lifetime) s")
+        key.trace.note(.keep, "\(type) is cached for \(lifetime) s")
         if lifetime == 0 {
             // Not to be cached, and the answer cached before is no longer valid.
             forget(key, type)

@@ -56,12 +56,6 @@ package final class FlightKey: Sendable {
 extension FlightKey {
     /// Whether it may cost a call that a client has caused.
     var isBraked: Bool { if case .protect = route { holder != .daemon } else { false } }
-
-    /// Notes a step, if the question is traced.
-    @Loop @inline(__always)
-    func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) {
-        trace?.add(kind, text())
-    }
 }
 
 extension FlightKey: Hashable {

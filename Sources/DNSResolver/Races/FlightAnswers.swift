@@ -182,7 +182,7 @@ final class FlightAnswers {
         let type = type(of: part)
         let tag = policy.sources.tag(of: found.source)
         if isStored {
-            key.note(
+            key.trace.note(
                 .decide, "\(type): \(found.answer.traceText(type)), from \(policy.sourceName(tag, by: key.route).text)")
         }
         // A family that no client may use is asked for only when the other one is made of it.

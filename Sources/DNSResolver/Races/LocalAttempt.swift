@@ -20,10 +20,10 @@ struct LocalAttempt {
     /// - Parameter done: called once, with the event for the race; not after the question was cancelled.
     func begin(done: @escaping @Loop (RaceEvent) -> Void) -> any Cancellable {
         let (key, upstream) = (answers.key, answers.line.upstream)
-        key.note(.ask, "\(upstream.name) is asked for \(type)")
+        key.trace.note(.ask, "\(upstream.name) is asked for \(type)")
         let question = UpstreamQuestion(key, [type], until: answers.ends)
         return SpawnedWork({ await upstream.ask(question) }) { reply in
-            key.note(.reply, "\(upstream.name) (\(reply.server)): \(reply.traceText([type]))")
+            key.trace.note(.reply, "\(upstream.name) (\(reply.server)): \(reply.traceText([type]))")
             done(received(reply))
         }
     }
@@ -87,7 +87,7 @@ struct LocalAttempt {
         return answers[part].localAddresses.enumerated().filter { addresses.contains(.at($0.offset)) }
             .map { place, address in
                 checks.check(address, of: key.name, from: server, for: key.holder, until: end) { found in
-                    key.note(.check, "\(address) \(found.traceText)")
+                    key.trace.note(.check, "\(address) \(found.traceText)")
                     verdict(place, address, found)
                 }
             }

@@ -40,7 +40,7 @@ final class ProviderAttempt {
     /// Begins it.
     func begin() {
         candidate.endpoint.health.began()
-        answers.key.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
+        answers.key.trace.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
         let question = UpstreamQuestion(answers.key, types, until: answers.ends)
         // Both refer to this object alone, which takes no memory.
         request = candidate.endpoint.begin(question, delayed: { [self] in tell(.busy(place, parts)) }) {
@@ -59,7 +59,7 @@ final class ProviderAttempt {
     func giveUp() {
         held.take()?.cancel()
         guard let request = request.take() else { return }
-        answers.key.note(.reply, "\(candidate.text) is given up after \((answers.clock.now - began).traceText)")
+        answers.key.trace.note(.reply, "\(candidate.text) is given up after \((answers.clock.now - began).traceText)")
         request.cancel()
         probes.note(UpstreamReply(failure: .cancelled, types: types), from: candidate, began: began)
     }
@@ -70,7 +70,7 @@ final class ProviderAttempt {
 
     private func received(_ reply: UpstreamReply) {
         (request, silenceDue) = (nil, nil)
-        answers.key.note(
+        answers.key.trace.note(
             .reply, "\(candidate.text) after \((answers.clock.now - began).traceText): \(reply.traceText(types))")
         probes.note(reply, from: candidate, began: began)
         take(reply)

@@ -27,7 +27,7 @@ final class SharedTurn {
         // Both families, although one may not be wanted: they are one value.
         lookUp = shared.begin(answers.key, answers.types, done: done)
         guard lookUp != nil else { return false }
-        answers.key.note(.ask, "the shared cache is asked for \(answers.types.traceText)")
+        answers.key.trace.note(.ask, "the shared cache is asked for \(answers.types.traceText)")
         return true
     }
 
@@ -68,7 +68,7 @@ final class SharedTurn {
         guard let provider = answers.line.members.first(where: { $0.index == shared.provider })?.provider,
             provider.isAuthenticated
         else { return nil }
-        answers.key.note(
+        answers.key.trace.note(
             .reply, "the shared cache has \(shared.type), as answered by \(provider.name) (\(shared.server))")
         // What is filtered here may differ from what was where the answer was received.
         let filter = answers.policy.lines.filter

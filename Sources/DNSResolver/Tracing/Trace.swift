@@ -53,6 +53,12 @@ package final class Trace {
     }
 }
 
+extension Trace? {
+    /// Adds what happens now, if the question is traced.
+    @Loop @inline(__always)
+    func note(_ kind: Trace.Kind, _ text: @autoclosure () -> String) { self?.add(kind, text()) }
+}
+
 // The words of traces.
 
 extension [RecordType] {
