@@ -53,7 +53,7 @@ private final class Run {
         let localDNS = NoLocalDNS()
         let checks = AddressChecks(
             ports: [], handshake: NoHandshake(), journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
-            clock: loop)
+            timeOfDay: TimeOfDay(released: 0, clock: loop, secondsSince1970: { 0 }, report: { _ in }), clock: loop)
         let sources = SourceTags(localDNS: 1, forwards: [], providers: [0x8001])
         let routes = RoutePolicy()
         let lines = SourceLines(

@@ -52,9 +52,9 @@ struct ResolverTests {
                 clientScoping: scoping, takesCheckingDisabled: takesCheckingDisabled)
             badAddresses = BadAddresses(clock: clock)
             handshake = FakeHandshake(clock: clock)
-            let timeOfDay = TimeOfDay(
-                released: TestDay.released, clock: clock, secondsSince1970: { [day] in day.seconds },
-                report: { [heard] in heard.events.append($0.map { .clockDoubted($0) } ?? .clockTrusted) })
+            let timeOfDay = TimeOfDay(day, clock: clock) { [heard] in
+                heard.events.append($0.map { .clockDoubted($0) } ?? .clockTrusted)
+            }
             checks = AddressChecks(
                 ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
                 timeOfDay: timeOfDay, clock: clock)

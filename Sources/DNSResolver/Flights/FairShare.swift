@@ -43,9 +43,6 @@ package struct FairShare: Sendable {
     /// Whether nothing is left.
     package var isFull: Bool { count >= capacity }
 
-    /// How many networks hold something.
-    package var networks: Int { networksHolding.count }
-
     /// How many units a network holds.
     package func held(by network: ClientNetwork) -> Int { networksHolding.held(by: network) }
 
@@ -162,9 +159,6 @@ package final class FairQueue<Element> {
 
     /// Whether a further element needs `displace` first.
     package var isFull: Bool { holdings.isFull }
-
-    /// How many networks have elements.
-    package var networks: Int { turns.count }
 
     /// All elements, in no order.
     package var all: some Collection<Element> { elements.values }

@@ -36,9 +36,6 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
 
     package init() {}
 
-    /// How many hold something.
-    package var count: Int { ranking.count }
-
     /// The one that holds most: how much, and its unit that is evicted first.
     package var largest: (key: Key, count: Int, first: Ticket)? {
         ranking.first.map { (holders[$0].key, holders[$0].count, holders[$0].first) }

@@ -3,13 +3,9 @@ package import DNSWire
 /// Answers that need no source: questions about the server itself, meta-types, static addresses, special-use names, and
 /// the address family that is excluded. An object: each question looks into it.
 package final class LocalAnswers: Sendable {
-    /// What a server says when it is asked which program it is.
+    /// What a server says when it is asked which program it is, and which host: that is not disclosed.
     package static let serverName = "httpdnsd"
 
-    /// The answer to `version.bind` and `version.server`; nil refuses.
-    private let version: String?
-    /// The answer to `hostname.bind` and `id.server`; nil refuses. Not the host's name, which is not disclosed.
-    private let identity: String?
     /// Static addresses.
     package let presets: Presets
     /// The address families that are asked for.
@@ -27,13 +23,11 @@ package final class LocalAnswers: Sendable {
     private static let absentNetworkTTL: UInt32 = 10
 
     package init(
-        version: String? = serverName, identity: String? = serverName, presets: Presets = Presets(),
-        families: FamilyPreference = .both, designated: DesignatedResolver? = nil, hidesCanary: Bool = true
+        presets: Presets = Presets(), families: FamilyPreference = .both, designated: DesignatedResolver? = nil,
+        hidesCanary: Bool = true
     ) {
         self.hidesCanary = hidesCanary
         self.designated = designated
-        self.version = version
-        self.identity = identity
         self.presets = presets
         self.families = families
     }
@@ -92,16 +86,12 @@ package final class LocalAnswers: Sendable {
     }
 
     private func chaos(_ question: Question) -> Reply {
-        let text: String? =
-            switch question.name.lowercased.description {
-            case "version.bind", "version.server": version
-            case "hostname.bind", "id.server": identity
-            default: nil
-            }
-        guard let text, question.type == .txt || question.type == .any else {
+        let names = ["version.bind", "version.server", "hostname.bind", "id.server"]
+        guard names.contains(question.name.lowercased.description), question.type == .txt || question.type == .any
+        else {
             return .refusal(.refused, ExtendedError(.prohibited, "not disclosed"))
         }
-        return .answer(Answer(answers: [.chaosText(text, name: question.name)]))
+        return .answer(Answer(answers: [.chaosText(Self.serverName, name: question.name)]))
     }
 
     /// The answer for a name of the local network while no LocalDNS can be asked: that of an empty zone (RFC 6303, RFC

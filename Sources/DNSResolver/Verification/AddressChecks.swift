@@ -31,7 +31,7 @@ package final class AddressChecks {
     /// Where forged addresses are recorded.
     package nonisolated let journal: HijackJournal
     private let handshake: any Handshake
-    private let timeOfDay: TimeOfDay?
+    private let timeOfDay: TimeOfDay
     private let clock: any LoopClock
     private var verdicts = ExpiringTable<Subject, AddressVerdict>()
     /// The addresses where not even a TCP connection was accepted lately.
@@ -43,10 +43,9 @@ package final class AddressChecks {
     /// The checks under way, by their places.
     private var underWay: [FairShare.Ticket: PendingCheck] = [:]
 
-    /// - Parameter timeOfDay: nothing is recorded while that cannot be right; nil: it always is.
+    /// - Parameter timeOfDay: nothing is recorded while that cannot be right.
     package nonisolated init(
-        ports: [UInt16], handshake: any Handshake, journal: HijackJournal, timeOfDay: TimeOfDay? = nil,
-        clock: any LoopClock
+        ports: [UInt16], handshake: any Handshake, journal: HijackJournal, timeOfDay: TimeOfDay, clock: any LoopClock
     ) {
         self.ports = ports
         self.handshake = handshake
@@ -59,7 +58,7 @@ package final class AddressChecks {
     package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
 
     /// Whether the clock cannot be right.
-    var isClockDoubtful: Bool { timeOfDay?.doubt != nil }
+    var isClockDoubtful: Bool { timeOfDay.doubt != nil }
 
     /// The verdict that holds on an address of a name; nil: none.
     package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {

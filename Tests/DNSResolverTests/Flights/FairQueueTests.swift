@@ -51,10 +51,9 @@ struct FairQueueTests {
         let place = queue.append("gone", for: other)
         #expect(queue.remove(place) == "gone")
         #expect(queue.remove(place) == nil)
-        #expect(queue.networks == 1)
         _ = queue.append("back", for: other)
         #expect((0..<3).map { _ in next(of: queue) } == ["f0", "back", nil])
-        #expect(queue.networks == 0 && queue.all.isEmpty)
+        #expect(queue.count == 0 && queue.all.isEmpty)
     }
 
     @Test func `of one client's elements the first that may be taken comes first`() {

@@ -95,7 +95,7 @@ final class SimulatedWorld {
         handshake = SimulatedHandshake(chronicle)
         checks = AddressChecks(
             ports: [443], handshake: handshake, journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }),
-            clock: clock)
+            timeOfDay: TimeOfDay(clock: clock), clock: clock)
         probes = Probes(clock: clock, report: { _ in })
         var numbers = SourceTags.Numbers()
         tags = (

@@ -64,7 +64,8 @@ extension SourceLines {
     ) {
         let checks = AddressChecks(
             ports: [], handshake: FakeHandshake(clock: clock),
-            journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }), clock: clock)
+            journal: HijackJournal(timeOfDay: { 0 }, report: { _ in }), timeOfDay: TimeOfDay(clock: clock), clock: clock
+        )
         self.init(
             mode: mode, providers: providers, filter: filter, probes: Probes(clock: clock, report: report),
             localDNS: localDNS, forwarders: forwarders, checks: checks, certificateCheck: .off, shared: shared,

@@ -21,7 +21,8 @@ struct AddressChecksTests {
         init(ports: [UInt16] = [443]) {
             handshake = FakeHandshake(clock: clock)
             journal = HijackJournal(timeOfDay: { 1_000 }, report: { _ in })
-            checks = AddressChecks(ports: ports, handshake: handshake, journal: journal, clock: clock)
+            checks = AddressChecks(
+                ports: ports, handshake: handshake, journal: journal, timeOfDay: TimeOfDay(clock: clock), clock: clock)
         }
 
         /// Requests a verdict, which is stored under `label`.

@@ -30,7 +30,8 @@ struct HijackJournalTests {
                 events.append($0)
             }
             self.journal = journal
-            checks = AddressChecks(ports: [443], handshake: handshake, journal: journal, clock: clock)
+            checks = AddressChecks(
+                ports: [443], handshake: handshake, journal: journal, timeOfDay: TimeOfDay(clock: clock), clock: clock)
         }
 
         /// A check of `name` fails, at this time of day.

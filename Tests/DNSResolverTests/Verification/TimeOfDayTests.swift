@@ -15,9 +15,7 @@ struct TimeOfDayTests {
         let day = TestDay()
         let clock = ManualClock()
         private(set) var events: [ClockDoubt?] = []
-        private(set) lazy var timeOfDay = TimeOfDay(
-            released: TestDay.released, clock: clock, secondsSince1970: { [day] in day.seconds },
-            report: { [unowned self] in events.append($0) })
+        private(set) lazy var timeOfDay = TimeOfDay(day, clock: clock) { [unowned self] in events.append($0) }
     }
 
     @Test(arguments: [0, TestDay.released - 1]) @Loop
@@ -173,5 +171,15 @@ struct TimeOfDayTests {
         #expect(await machine.ask("www.example.com").failure == .serverFailure)
         #expect(machine.checks.journal.total == 1)
         #expect(machine.checks.known(address, for: name) == .forged)
+    }
+}
+
+extension TimeOfDay {
+    /// That of a test: right until `day` is changed.
+    convenience init(
+        _ day: TestDay = TestDay(), clock: any LoopClock, report: @escaping @Loop (ClockDoubt?) -> Void = { _ in }
+    ) {
+        self.init(
+            released: TestDay.released, clock: clock, secondsSince1970: { day.seconds }, report: report)
     }
 }
