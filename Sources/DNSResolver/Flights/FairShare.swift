@@ -16,7 +16,7 @@ package import DNSWire
 /// to the most that was held at once since nothing was held.
 package struct FairShare: Sendable {
     /// One unit, until it is removed.
-    package typealias Ticket = ShareLevel<ClientNetwork>.Ticket
+    package typealias Ticket = ShareLevel.Ticket
 
     /// Storage for this many units stays allocated when nothing is held.
     private static let retained = 64
@@ -30,9 +30,9 @@ package struct FairShare: Sendable {
     /// How many are held.
     package private(set) var count = 0
 
-    private var networksHolding = ShareLevel<ClientNetwork>()
+    private var networksHolding = ShareLevel()
     /// For each of `sizes`; of IPv6 alone.
-    private var sites = [ShareLevel<UInt64>](repeating: ShareLevel(), count: sizes.count)
+    private var sites = [ShareLevel](repeating: ShareLevel(), count: sizes.count)
     private var freeTickets: [Ticket] = []
     /// The numbers below were given out before.
     private var nextTicket = 0

@@ -1,8 +1,10 @@
+package import DNSWire
+
 /// The holders of units, at one size of network: the units of each holder in the order of their last use, and the holder of
 /// most.
 ///
 /// Every call takes the same short time however much is held. A unit that is not held is ignored.
-package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
+package struct ShareLevel: Sendable {
     /// A unit, until it is removed; its number is reused afterwards. Small and dense, so that it can index an array.
     package typealias Ticket = Int
 
@@ -15,7 +17,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     }
 
     private struct Holder {
-        var key: Key
+        var key: ClientNetwork
         var count = 0
         /// Index in `ranking`.
         var rank: Int
@@ -28,7 +30,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     private var units: [Unit] = []
     private var holders: [Holder] = []
     private var freeHolders: [Int] = []
-    private var places: [Key: Int] = [:]
+    private var places: [ClientNetwork: Int] = [:]
     /// Indices in `holders`, the largest first.
     private var ranking: [Int] = []
     /// For each number: how many holders have more than that; where the first one that has exactly that many is ranked.
@@ -37,20 +39,20 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     package init() {}
 
     /// The one that holds most: how much, and its unit that is evicted first.
-    package var largest: (key: Key, count: Int, first: Ticket)? {
+    package var largest: (key: ClientNetwork, count: Int, first: Ticket)? {
         ranking.first.map { (holders[$0].key, holders[$0].count, holders[$0].first) }
     }
 
     /// How many units one holds.
-    package func held(by key: Key) -> Int { places[key].map { holders[$0].count } ?? 0 }
+    package func held(by key: ClientNetwork) -> Int { places[key].map { holders[$0].count } ?? 0 }
 
     /// The holder of a unit; nil for one that is free.
-    package func holder(of ticket: Ticket) -> Key? {
+    package func holder(of ticket: Ticket) -> ClientNetwork? {
         isHeld(ticket) ? holders[units[ticket].holder].key : nil
     }
 
     /// The unit of a holder that is evicted first; nil when it holds none.
-    package func first(of key: Key) -> Ticket? { places[key].map { holders[$0].first } }
+    package func first(of key: ClientNetwork) -> Ticket? { places[key].map { holders[$0].first } }
 
     /// The unit of the same holder that is evicted after this one; nil for its last.
     package func next(after ticket: Ticket) -> Ticket? {
@@ -59,7 +61,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Adds a unit, which is evicted last of the holder's.
-    package mutating func add(_ ticket: Ticket, for key: Key) {
+    package mutating func add(_ ticket: Ticket, for key: ClientNetwork) {
         let holder = place(of: key)
         while units.count <= ticket { units.append(Unit()) }
         units[ticket].holder = holder
@@ -113,7 +115,7 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
 
     // MARK: The ranking of holders
 
-    private mutating func place(of key: Key) -> Int {
+    private mutating func place(of key: ClientNetwork) -> Int {
         if let place = places[key] { return place }
         let holder = Holder(key: key, rank: ranking.count)
         let place: Int
@@ -158,40 +160,4 @@ package struct ShareLevel<Key: Hashable & Sendable>: Sendable {
         holders[ranking[one]].rank = one
         holders[ranking[other]].rank = other
     }
-}
-
-/// Units in the order of their last use, those of all holders in one row.
-///
-/// Of one size: `ShareLevel` is slow where it is generic across modules.
-package struct UseOrder {
-    /// A unit, until it is removed.
-    package typealias Ticket = ShareLevel<Bool>.Ticket
-
-    private var level = ShareLevel<Bool>()
-    /// The unit used last; nil: none was, or it has been removed.
-    package private(set) var last: Ticket?
-
-    package init() {}
-
-    /// Adds a unit, which was used now.
-    package mutating func add(_ ticket: Ticket) {
-        level.add(ticket, for: true)
-        last = ticket
-    }
-
-    package mutating func remove(_ ticket: Ticket) {
-        level.remove(ticket)
-        if last == ticket { last = nil }
-    }
-
-    /// Makes a unit the last one, since it is used now.
-    package mutating func renew(_ ticket: Ticket) {
-        level.renew(ticket)
-        if level.isHeld(ticket) { last = ticket }
-    }
-
-    /// The unit whose last use is longest ago; nil: there is none.
-    package var first: Ticket? { level.first(of: true) }
-
-    package func next(after ticket: Ticket) -> Ticket? { level.next(after: ticket) }
 }

@@ -19,8 +19,8 @@ final class Connections {
     private var open: [FairShare.Ticket: ServedConnection] = [:]
     /// The connections by client network; the one idle for longest is evicted first.
     private var holdings: FairShare
-    /// All of them, the one idle for longest first.
-    private var order = UseOrder()
+    /// All of them as if they were the daemon's own, the one idle for longest first.
+    private var order = ShareLevel()
     /// Bytes buffered for all connections of the server.
     private let bytes: BufferedBytes
     /// Called when a connection has closed, so that a descriptor is free.
@@ -83,7 +83,7 @@ final class Connections {
     private func enter(_ connection: ServedConnection) {
         let ticket = holdings.add(for: network(connection.client.address))
         put(connection, at: ticket)
-        order.add(ticket)
+        order.add(ticket, for: .daemon)
     }
 
     private func put(_ connection: ServedConnection, at ticket: FairShare.Ticket) {
@@ -165,7 +165,7 @@ final class Connections {
     /// The connection that has been idle for longest, and for so long that it yields to a network that has none.
     private func resting(for network: ClientNetwork) -> ServedConnection? {
         guard holdings.held(by: network) == 0 else { return nil }
-        var next = order.first
+        var next = order.first(of: .daemon)
         for _ in 0..<Self.longestSearch {
             guard let ticket = next, let connection = open[ticket],
                 loop.now - connection.lastActivity >= context.limits.rest
@@ -185,8 +185,7 @@ final class Connections {
     }
 
     private func used(_ connection: ServedConnection) {
-        // The one used last of all is also the last of its network.
-        guard let ticket = connection.ticket, order.last != ticket else { return }
+        guard let ticket = connection.ticket else { return }
         holdings.renew(ticket)
         order.renew(ticket)
     }

@@ -253,13 +253,13 @@ package struct ClientNetwork: Hashable, Sendable {
 }
 
 extension ClientNetwork {
-    /// The larger IPv6 network that this one is in, as its first bits; nil for any other, of which no address says how large
-    /// a site is.
+    /// The larger IPv6 network that this one is in, by its first /64; nil for any other, of which no address says how large a
+    /// site is.
     ///
     /// - Parameter size: its length, 32 to 64.
-    package func site(_ size: Int) -> UInt64? {
+    package func site(_ size: Int) -> ClientNetwork? {
         guard number > UInt64(UInt32.max), number < Self.programs else { return nil }
-        return number >> UInt64(64 - size)
+        return ClientNetwork(number: number & ~0 << UInt64(64 - size))
     }
 }
 
