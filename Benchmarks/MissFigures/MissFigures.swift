@@ -108,7 +108,6 @@ private final class FakeProvider: Provider {
 @Loop
 private final class FakeEndpoint: Endpoint {
     nonisolated let name = "192.0.2.53:443"
-    nonisolated let family = RecordType.a
     let health = AddressHealth()
     private let loop: EventLoop
 

@@ -43,7 +43,6 @@ package enum FakeBehaviour: Sendable {
 @Loop
 package final class FakeUpstream: Upstream, Endpoint {
     package nonisolated let name: String
-    package nonisolated var family: RecordType { name.hasPrefix("[") ? .aaaa : .a }
     package let health = AddressHealth()
     /// How the next question is treated.
     package var behaviour: FakeBehaviour

@@ -24,7 +24,7 @@ package protocol Provider: AnyObject, Sendable {
     /// The most of clients' addresses that it is sent; nil: nothing, or the same for all clients.
     nonisolated var clientScoping: ClientScoping? { get }
 
-    /// The addresses of the service, in configured order; may change when its host is looked up again.
+    /// The addresses of the service, in the order in which they are asked; may change when its host is looked up again.
     var endpoints: [any Endpoint] { get }
 
     /// Requests that wait for a free slot on a connection to the service.
@@ -48,27 +48,11 @@ package protocol Provider: AnyObject, Sendable {
     var access: Backoff { get set }
 }
 
-extension Provider {
-    /// Its addresses in the order in which they are asked: as they are configured, but those of another family than the
-    /// first one's last. Vendors want their IPv6 addresses to be used only where there is no IPv4.
-    package var orderedEndpoints: [any Endpoint] {
-        let endpoints = endpoints
-        let family = endpoints.first?.family
-        for endpoint in endpoints where endpoint.family != family {
-            return endpoints.filter { $0.family == family } + endpoints.filter { $0.family != family }
-        }
-        return endpoints
-    }
-}
-
 /// One address of a provider's service.
 @Loop
 package protocol Endpoint: AnyObject, Sendable {
     /// The address and port, for logs.
     nonisolated var name: String { get }
-
-    /// A, or AAAA.
-    nonisolated var family: RecordType { get }
 
     /// Written by the selector and its probes; its response time by the endpoint.
     var health: AddressHealth { get }

@@ -234,7 +234,7 @@ struct SourceLine {
 
         /// Looks for the addresses that can be asked once more.
         mutating func refresh() {
-            endpoints = provider.orderedEndpoints
+            endpoints = provider.endpoints
             isWhole = !provider.access.isActive
             // Mostly all of them: then no list is made.
             for endpoint in endpoints where !endpoint.health.isUsable { isWhole = false }
@@ -250,7 +250,7 @@ struct SourceLine {
         /// The addresses that cannot be asked before a probe has been answered.
         var inBackoff: [Candidate] {
             guard !isWhole else { return [] }
-            return provider.orderedEndpoints.map { Candidate(index: index, provider: provider, endpoint: $0) }
+            return provider.endpoints.map { Candidate(index: index, provider: provider, endpoint: $0) }
                 .filter(\.isInBackoff)
         }
     }

@@ -46,7 +46,6 @@ final class HTTPDNSEndpoint: Endpoint {
     private nonisolated static let answeredNameAge: Duration = .seconds(60)
 
     nonisolated let name: String
-    nonisolated var family: RecordType { address.ip.recordType }
     let health = AddressHealth()
     nonisolated let address: SocketAddress
     private let origin: HTTPOrigin

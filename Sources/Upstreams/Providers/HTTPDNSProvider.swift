@@ -34,6 +34,9 @@ package final class HTTPDNSProvider: Provider {
     /// The first current one, the verified ones, and the other current ones: as a query's hedge a verified one is
     /// reached however many forged addresses there are.
     private var known: [HTTPDNSEndpoint] = []
+    /// The known ones in the order in which they are asked: those of another family than the first one's last. Vendors want
+    /// their IPv6 addresses to be used only where there is no IPv4.
+    private var ordered: [any Endpoint] = []
     private var spareWindow = SpareWindow()
     /// The offset of the service's clock that `onLearned` was last called with.
     private var reportedOffset: Int64 = 0
@@ -179,7 +182,7 @@ package final class HTTPDNSProvider: Provider {
         if let schedule {
             if current.contains(where: \.health.isUsable) { schedule.refreshIfDue() } else { schedule.circleFailed() }
         }
-        return knownEndpoints
+        return ordered
     }
 
     /// Where requests to its known addresses go first: to the address, a proxy, or the network's translator.
@@ -187,7 +190,7 @@ package final class HTTPDNSProvider: Provider {
 
     package var waitingRequests: Int { known.reduce(0) { $0 + $1.waitingRequests } }
 
-    /// The same without starting a look-up, for status reports.
+    /// The same as received, and without starting a look-up, for status reports.
     package private(set) var knownEndpoints: [any Endpoint] = []
 
     /// Called when the network has changed: connections are reopened, backoffs end, and the service's host is looked up
@@ -214,6 +217,9 @@ package final class HTTPDNSProvider: Provider {
     private func addressesChanged() {
         known = current.prefix(1) + verified + current.dropFirst()
         knownEndpoints = known.isEmpty ? unknown.map { [$0] } ?? [] : known
+        guard let family = known.first?.address.ip.recordType else { return ordered = knownEndpoints }
+        ordered =
+            known.filter { $0.address.ip.recordType == family } + known.filter { $0.address.ip.recordType != family }
     }
 
     /// Replaces the addresses; endpoints of addresses that remain keep their connections, and verified ones are
@@ -263,7 +269,7 @@ package final class HTTPDNSProvider: Provider {
         let now = loop.now
         guard known.count > 1, endpoint.isMultiplexed, spareWindow.isOpen(after: ObjectIdentifier(endpoint), at: now)
         else { return }
-        let usable = orderedEndpoints.filter(\.health.isUsable)
+        let usable = ordered.filter(\.health.isUsable)
         guard usable.count > 1, usable[0] === endpoint else { return }
         (usable[1] as? HTTPDNSEndpoint)?.keepReady()
     }

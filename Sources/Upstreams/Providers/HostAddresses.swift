@@ -152,7 +152,6 @@ final class HostAddresses {
 @Loop
 final class BootstrapEndpoint: Endpoint {
     nonisolated let name: String
-    nonisolated var family: RecordType { .a }
     let health = AddressHealth()
     private let lookup: HostAddresses
     private let first: @Loop () -> (any Endpoint)?

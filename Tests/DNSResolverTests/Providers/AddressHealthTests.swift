@@ -50,15 +50,4 @@ struct AddressHealthTests {
         health.measured(.milliseconds(20))
         #expect(health.responseTime == .milliseconds(90))
     }
-
-    @Test(.onLoop) @Loop
-    func `addresses are asked as configured, however fast, and those of another family than the first's last`() {
-        let (clock, names) = (ManualClock(), ["a", "[2001:db8::1]", "b"])
-        let addresses = names.map { FakeUpstream($0, .silence, clock: clock) }
-        addresses[2].health.measured(.milliseconds(1))
-        let provider = FakeProvider("vendor", addresses: addresses)
-        #expect(provider.orderedEndpoints.map(\.name) == ["a", "b", "[2001:db8::1]"])
-        let six = FakeProvider("vendor", addresses: [addresses[1], addresses[0]])
-        #expect(six.orderedEndpoints.map(\.name) == ["[2001:db8::1]", "a"])
-    }
 }

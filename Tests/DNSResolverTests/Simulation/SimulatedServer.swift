@@ -12,7 +12,6 @@ final class SimulatedServer: Upstream, Endpoint {
     nonisolated let name: String
     nonisolated let index: Int
     nonisolated let giver: SimulatedAddress.Giver
-    nonisolated var family: RecordType { .a }
     let health = AddressHealth()
     private(set) var conduct: Conduct
     /// Whether a probe of this address has failed because of its own conduct since it was last usable; for

@@ -148,19 +148,29 @@ struct HTTPDNSProviderTests {
         #expect(server.connections == 2)
     }
 
+    @Test @Loop func `addresses are asked as configured, those of another family than the first's last`() async {
+        let four = [1, 2].map { SocketAddress(.v4(0xc000_0200 | $0), port: 80) }
+        let six = SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 80)
+        let paths = NetworkPaths { _ in .init(interface: 1) }
+        let mixed = await provider(addresses: [four[0], six, four[1]], paths: paths)
+        #expect(mixed.endpoints.map(\.name) == ["\(four[0])", "\(four[1])", "\(six)"])
+        let sixFirst = await provider(addresses: [six, four[0]], paths: paths)
+        #expect(sixFirst.endpoints.map(\.name) == ["\(six)", "\(four[0])"])
+    }
+
     @Test @Loop func `addresses to which there is no route come last, until there is one`() async {
         let network = Network()
         let paths = NetworkPaths { network.families.contains($0.recordType) ? .init(interface: 1) : nil }
         let four = SocketAddress(.v4(0xc000_0201), port: 80)
         let six = SocketAddress(.v6(0x2001_0db8 << 96 | 1), port: 80)
         let provider = await provider(addresses: [four, six], paths: paths)
-        #expect(provider.endpoints.map(\.family) == [.a, .aaaa])
+        #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
         network.families = [.aaaa]
         provider.networkChanged()
-        #expect(provider.endpoints.map(\.family) == [.aaaa, .a])
+        #expect(provider.endpoints.map(\.name) == ["\(six)", "\(four)"])
         network.families = []
         provider.networkChanged()
-        #expect(provider.endpoints.map(\.family) == [.a, .aaaa])
+        #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
         network.families = [.a, .aaaa]
         provider.networkChanged()
         #expect(provider.endpoints.map(\.name) == ["\(four)", "\(six)"])
