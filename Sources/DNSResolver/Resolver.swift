@@ -153,20 +153,22 @@ package final class Resolver {
         if !isOn { trace.add(.route, "HTTPDNS is switched off") }
         let client = ClientQuestion(
             question: question, client: .v4(0x7f00_0001), arrived: clock.now, trace: trace)
-        let response = await withCheckedContinuation { continuation in
-            respond(to: client) { continuation.resume(returning: $0) }
-        }
+        let response = await response(to: client)
         let source = provenance.sourceName(response.kind, response.source)
         trace.add(.answer, "\(response.traceText(for: question)); \(source.pairs)")
         return (trace, response)
     }
 
     /// Calls `reply` with the response to one client's question, by `Budget.answer` after the query's arrival; at once
-    /// where nothing must be waited for.
+    /// where nothing must be waited for, but of type ANY.
     ///
     /// A client that waits while the policy is replaced, or the network changes, is answered by the new one.
     package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
-        if client.question.isForAny { return AnyAnswer.respond(to: client, asking: respond(to:reply:), reply: reply) }
+        if client.question.class == .any { return respond(to: client.asking(for: client.question.type), reply: reply) }
+        if client.question.class == .internet, client.question.type == .any {
+            Loop.spawn { [self] in reply(await responseToAny(client)) }
+            return
+        }
         if let response = answeredHere(client) { return reply(response) }
         let key = flights.key(client.question.name, client.question.type, for: client)
         guard store.mustRecall(key, client.question.type) else { return lookUp(client, key, reply) }
@@ -176,6 +178,18 @@ package final class Resolver {
             guard key.generation == store.generation else { return respond(to: client, reply: reply) }
             lookUp(client, key) { reply(isRecalled ? $0.recalled : $0) }
         }
+    }
+
+    private func response(to client: ClientQuestion) async -> Response {
+        await withCheckedContinuation { continuation in
+            respond(to: client) { continuation.resume(returning: $0) }
+        }
+    }
+
+    private func responseToAny(_ client: ClientQuestion) async -> Response {
+        async let a = response(to: client.asking(for: .a))
+        async let aaaa = response(to: client.asking(for: .aaaa))
+        return await .any(client.question.name, of: a, and: aaaa)
     }
 
     /// The response that needs no source and no cache look-up; nil when there is none.

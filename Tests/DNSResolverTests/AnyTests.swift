@@ -87,6 +87,7 @@ struct AnyTests {
         let client = ClientQuestion(question: question, client: .v4(1), arrived: machine.clock.now)
         let reply = ResolverTests.Reply(clock: machine.clock)
         machine.resolver.respond(to: client) { reply.response = $0 }
+        await machine.clock.advance(by: .zero)
         #expect(reply.packed?.holds(.a) == true && machine.vendor.asked.count == 1)
     }
 }
