@@ -12,7 +12,7 @@ COPY Package.swift ./
 RUN swift package resolve
 # The tests belong to the package; of their files nothing is built.
 COPY . .
-RUN swift build -c release --static-swift-stdlib --product httpdnsd \
+RUN swift build -c release --static-swift-stdlib --disable-local-rpath --product httpdnsd \
     && install --strip -D "$(swift build -c release --static-swift-stdlib --show-bin-path)/httpdnsd" \
         /image/usr/local/bin/httpdnsd \
     && scripts/hardened /image/usr/local/bin/httpdnsd \
