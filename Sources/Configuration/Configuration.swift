@@ -40,6 +40,7 @@ package struct Configuration: SettingsTable {
         checkMode(reading)
         checkLoops(reading)
         checkControlAddress(reading)
+        checkEffects(reading)
         checkSharedLimits(reading)
         checkSuffixes(reading)
         checkProtection(reading)

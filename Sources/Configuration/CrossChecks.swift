@@ -59,6 +59,39 @@ extension Configuration {
         reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
     }
 
+    /// Keys that count only beside another one say so where they are written without it.
+    func checkEffects(_ reading: Reading) {
+        let (tls, https, plain) = (!listen.tls.isEmpty, !listen.https.isEmpty, !listen.httpdns.isEmpty)
+        let isUnchecked = localDNS.certificateCheck == .off
+        let rules: [(isIdle: Bool, table: [String], keys: [String], reason: String)] = [
+            (
+                !tls && !https, ["listen"], ["certificate", "key", "client_ca", "proxies"],
+                "neither tls nor https has an address"
+            ),
+            (!https, ["listen"], ["https_path", "tokens"], "https has no address"),
+            (!plain, ["listen"], ["http_names"], "httpdns has no address"),
+            (
+                !tls && !https && !plain, ["listen"], ["name", "advertise"],
+                "none of tls, https and httpdns has an address"
+            ),
+            (control.http == nil, ["control"], ["http_names"], "there is no control.http"),
+            (control.socket.isEmpty, ["control"], ["group", "mode"], "control.socket is empty"),
+            (
+                policy.url == nil, ["policy"], ["public_key", "interval", "on_expiry", "labels", "ca_file"],
+                "there is no policy.url"
+            ),
+            (cache.disk.path.isEmpty, ["cache", "disk"], ["flush_interval"], "cache.disk.path is empty"),
+            (isUnchecked, ["localdns"], ["certificate_ports", "unverified"], "certificate_check is \"off\""),
+            (answers.privateAddresses == .keep, ["answers"], ["private_names"], "private_addresses is \"keep\""),
+        ]
+        for rule in rules where rule.isIdle {
+            for key in rule.keys {
+                let path = SettingPath(parts: (rule.table + [key]).map { .key($0) })
+                if reading.written.contains(path) { reading.warn(path, "has no effect: \(rule.reason)") }
+            }
+        }
+    }
+
     /// One port of an address has one listener.
     func checkControlAddress(_ reading: Reading) {
         guard let http = control.http, http.port != 0 else { return }

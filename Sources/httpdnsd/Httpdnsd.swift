@@ -30,6 +30,10 @@ struct Httpdnsd: ParsableCommand {
         forbidCoreDumps()
         openStandardStreams()
         let arguments = processArguments()
+        if arguments.first == "help", let text = unknownCommand(arguments.dropFirst().first) {
+            printError(VisibleText(lines: text))
+            Glibc.exit(ExitStatus.usage.rawValue)
+        }
         do {
             var command = try parseAsRoot(arguments)
             try command.run()

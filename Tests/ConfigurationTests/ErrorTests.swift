@@ -2,6 +2,32 @@ import Configuration
 import Testing
 
 @Suite struct ErrorTests {
+    @Test(arguments: [
+        ("[listen]\ncertificate = \"/c\"", "listen.certificate: has no effect: neither tls nor https has an address"),
+        ("[listen]\nhttps_path = \"/x\"", "listen.https_path: has no effect: https has no address"),
+        ("[listen]\nhttp_names = [\"a.example\"]", "listen.http_names: has no effect: httpdns has no address"),
+        ("[listen]\nname = \"a.example\"", "listen.name: has no effect: none of tls, https and httpdns has an address"),
+        ("[control]\nsocket = \"\"\ngroup = \"a\"", "control.group: has no effect: control.socket is empty"),
+        ("[policy]\ninterval = \"5m\"", "policy.interval: has no effect: there is no policy.url"),
+        (
+            "[cache.disk]\npath = \"\"\nflush_interval = \"2s\"",
+            "cache.disk.flush_interval: has no effect: cache.disk.path is empty"
+        ),
+        (
+            "[localdns]\ncertificate_check = \"off\"\nunverified = [\"a.example\"]",
+            "localdns.unverified: has no effect: certificate_check is \"off\""
+        ),
+        (
+            "[answers]\nprivate_names = [\"a.example\"]",
+            "answers.private_names: has no effect: private_addresses is \"keep\""
+        ),
+    ])
+    func `a key without the one beside which it counts has no effect, and a warning says so`(
+        lines: String, warning: String
+    ) throws {
+        #expect(try accepted(minimal + lines).warnings.contains { "\($0)".hasSuffix(warning) })
+    }
+
     @Test func `a bound of LocalDNS's TTLs below the least time of the cache has no effect, and a warning says so`()
         throws
     {

@@ -54,7 +54,7 @@ package struct PolicyDocument: SettingsTable {
 }
 
 extension Kind where Value == [String] {
-    static var labels: Kind { .list(of: .identifier("label", maximumLength: 32), "list of labels") }
+    static var labels: Kind { .list(of: .identifier("label", least: 1, maximumLength: 32), "list of labels") }
 }
 
 extension Kind where Value == Int64 {

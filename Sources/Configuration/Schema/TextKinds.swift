@@ -2,14 +2,17 @@ import DNSWire
 import HTTPDNS
 
 extension Kind where Value == String {
-    /// Empty, or text of the characters that names of users, accounts and providers have.
-    static func identifier(_ type: String, maximumLength: Int) -> Kind {
-        .text(
-            type, range: "up to \(maximumLength) letters, digits, dots, - and _", expected: "a string in quotes",
+    /// Text of the characters that names of users, accounts and providers have; it may be empty where it is one key's value.
+    ///
+    /// - Parameter least: bytes.
+    static func identifier(_ type: String, least: Int = 0, maximumLength: Int) -> Kind {
+        let range = "\(least > 0 ? "\(least)" : "up") to \(maximumLength) letters, digits, dots, - and _"
+        return .text(
+            type, range: range, expected: "a string in quotes",
             parse: { text throws(ValueProblem) in
-                guard text.utf8.count <= maximumLength,
+                guard (least...maximumLength).contains(text.utf8.count),
                     text.utf8.allSatisfy({ $0.isWordByte || $0 == UInt8(ascii: ".") })
-                else { throw ValueProblem("must be up to \(maximumLength) letters, digits, dots, - and _") }
+                else { throw ValueProblem("must be \(range)") }
                 return text
             })
     }

@@ -38,9 +38,6 @@ extension Configuration {
                 keys.warn("mode", "\"0666\" lets every user of this machine control the server")
             case .owner, .group, nil: break
             }
-            if http == nil, !httpNames.isEmpty {
-                keys.warn("http_names", "has no effect: there is no control.http")
-            }
             guard let folder = SystemFolder(of: socket) else { return }
             keys.warn(
                 "socket",

@@ -55,9 +55,6 @@ extension Configuration {
             if addresses.isEmpty { keys.fail("addresses", "must hold at least one address") }
             checkOverlaps(keys)
             checkCertificate(keys)
-            if httpdns.isEmpty, !httpNames.isEmpty {
-                keys.warn("http_names", "has no effect: httpdns has no address")
-            }
             if allow.isEmpty { keys.warn("allow", "is empty: every client will be refused") }
             if let all = allow.first(where: { $0.length == 0 }),
                 let open = addresses.first(where: { !$0.address.isLoopback })
@@ -96,19 +93,12 @@ extension Configuration {
             }
         }
 
-        /// Encrypted listeners need a certificate, and nothing else does.
+        /// Encrypted listeners need a certificate.
         private func checkCertificate(_ keys: TableKeys) {
-            let files = [("certificate", certificate), ("key", key)]
-            if let listener = tls.first ?? https.first {
-                let list = tls.isEmpty ? "https" : "tls"
-                for (key, file) in files where file.isEmpty && keys.isSound(key) {
-                    keys.fail(key, "is missing: \(list) listens on \"\(listener)\", which needs one")
-                }
-                return
-            }
-            let unused = (files + [("client_ca", clientCA)]).filter { !$0.1.isEmpty }.map(\.0)
-            for key in unused + (proxies.isEmpty ? [] : ["proxies"]) {
-                keys.warn(key, "has no effect: neither tls nor https has an address")
+            guard let listener = tls.first ?? https.first else { return }
+            let list = tls.isEmpty ? "https" : "tls"
+            for (key, file) in [("certificate", certificate), ("key", key)] where file.isEmpty && keys.isSound(key) {
+                keys.fail(key, "is missing: \(list) listens on \"\(listener)\", which needs one")
             }
         }
     }

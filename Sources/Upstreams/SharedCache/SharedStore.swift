@@ -48,7 +48,7 @@ package enum SharedStoreEvent: Hashable, Sendable {
 package final class SharedStore {
     /// Counters since the start.
     package struct Counters: Sendable {
-        /// Look-ups that found every type, that did not, and that had no reply in time.
+        /// Look-ups that found an answer, that found none, and that had no reply in time.
         package var hits = 0
         package var misses = 0
         package var timeouts = 0

@@ -25,6 +25,7 @@ struct ControlOptions: ParsableArguments {
     private static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(3_600)
 
     func validate() throws {
+        if socket?.isEmpty == true { throw ValidationError("--socket: must name the control socket") }
         guard let timeout, Configuration.duration(of: timeout).map(Self.timeouts.contains) != true else { return }
         throw ValidationError("--timeout \(timeout): not a duration from 1ms to 1h, such as 500ms, 10s or 2m")
     }

@@ -186,6 +186,7 @@ struct ProfileCommand: ParsableCommand {
         for address in addresses where IPAddress(address) == nil {
             throw ValidationError("--address \(address): not an IP address")
         }
+        if trustedSSIDs.contains("") { throw ValidationError("--trusted-ssid: must name a wireless network") }
     }
 
     func run() throws {
