@@ -50,6 +50,7 @@ final class HTTPServerConnection: OpenConnection {
             ask(message, by: queries, isTrusted: isTrusted, on: stream)
         case .response(let response): finish(stream, response)
         case .other:
+            context.turns.count()
             site.serve(stream.request, from: client.address) { [self] in finish(stream, $0) }
         }
         return true

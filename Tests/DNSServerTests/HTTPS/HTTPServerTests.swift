@@ -92,7 +92,7 @@ import Testing
 
     /// Serves on a Unix socket.
     private func serve(
-        _ service: FeedService,
+        _ service: any HTTPService,
         _ body: @concurrent (@escaping () throws -> HTTPSClient, HTTPServer) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Loop
-    private func start(_ service: FeedService, on socket: ListeningSocket) throws -> HTTPServer {
+    private func start(_ service: any HTTPService, on socket: ListeningSocket) throws -> HTTPServer {
         try HTTPServer(
             "test", on: socket, service: service, loop: TestServer.loop,
             events: EventLog(.silent, clock: TestServer.loop))
@@ -128,6 +128,17 @@ import Testing
             let cookie = String(repeating: "c", count: length)
             client.send("GET /feed HTTP/1.1\r\nhost: a\r\ncookie: \(cookie)\r\n\r\n")
             #expect(client.readText().hasPrefix("HTTP/1.1 \(status) "))
+        }
+    }
+
+    @Test func `of what many clients have asked for at once little is made in each turn of the loop`() async throws {
+        let service = CountingService()
+        try await serve(service) { connect, _ in
+            let clients = try (0..<8).map { _ in try connect() }
+            let request = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n"
+            for client in clients { client.send(String(repeating: request, count: 20)) }
+            await awaited { service.turns.values.reduce(0, +) == 160 }
+            #expect(await (service.turns.values.max() ?? 0) <= 16)
         }
     }
 
@@ -155,6 +166,22 @@ import Testing
             #expect(slow.readText().contains("connection: close\r\n"))
             #expect(throws: SystemError.self) { try connect() }
         }
+    }
+}
+
+/// Counts the requests in each turn of the loop.
+@Loop
+private final class CountingService: HTTPService {
+    private(set) var turns: [UInt64: Int] = [:]
+
+    nonisolated init() {}
+
+    func respond(
+        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
+    ) -> Bool {
+        turns[TestServer.loop.turns, default: 0] += 1
+        reply(HTTPServerResponse(.ok))
+        return true
     }
 }
 
