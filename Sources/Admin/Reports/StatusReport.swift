@@ -78,10 +78,10 @@ package struct StatusReport: JSONRecord {
 
     package init() {}
 
-    /// Whether providers are configured and none of them has an address that is asked now.
+    /// Whether providers are configured and none of them has an address of which the last that is known is good.
     package var isCutOff: Bool {
         !providers.isEmpty
-            && providers.allSatisfy { !$0.state.isAsked || !$0.addresses.contains(where: \.state.isAsked) }
+            && providers.allSatisfy { $0.state != .used || !$0.addresses.contains { $0.state == .used } }
     }
 
     /// Providers whose answers can be forged or replayed on the path.
