@@ -1,4 +1,5 @@
 package import DNSWire
+package import Scheduling
 
 /// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
 package enum Translation: Hashable, Sendable {
@@ -53,48 +54,102 @@ extension Answer {
     }
 }
 
-/// The address family that clients are to use (`[answers] prefer`).
+/// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at
+/// the start, in another network, and before the answer's time is over.
 ///
-/// Applies to every route, but not to local answers, nor to questions with DO or CD: a client that validates signatures
-/// must get what was signed.
-package enum FamilyPreference: String, CaseIterable, Sendable {
-    /// Either. The default.
-    case both
-    /// No IPv6 addresses of a name that has IPv4 addresses.
-    case ipv4
-    /// No IPv4 addresses of a name that has IPv6 addresses.
-    case ipv6
-    /// No IPv6 addresses, and no source is asked for them.
-    case ipv4Only = "ipv4-only"
-    /// No IPv4 addresses, and no source is asked for them, unless IPv6 addresses are made of them.
-    case ipv6Only = "ipv6-only"
+/// LocalDNS may be hijacked, and the prefix decides where clients connect. So LocalDNS is not asked and no prefix is used
+/// while it is not wanted, which is while the machine has a way to IPv4 of its own; and what LocalDNS has not confirmed for
+/// a while is not used either.
+@Loop
+package final class PrefixDiscovery {
+    /// Bounds of the time between two look-ups, whatever the TTL says.
+    nonisolated static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(600))
+    /// A prefix that was not confirmed for so many of these times is dropped.
+    static let longestUse = 3
+    /// The pauses after look-ups without success.
+    nonisolated static let retryInterval: ClosedRange<Duration> = .seconds(1)...(.seconds(300))
+    /// How long a look-up may take.
+    static let timeout: Duration = .seconds(3)
 
-    /// Whether records of this type are never answered, whatever a name has.
-    package func excludes(_ type: RecordType) -> Bool {
-        switch self {
-        case .ipv4Only: type == .aaaa
-        case .ipv6Only: type == .a
-        case .both, .ipv4, .ipv6: false
-        }
+    /// Asks LocalDNS.
+    package typealias Ask = @Loop (UpstreamQuestion) async -> UpstreamReply
+
+    /// What is known now; `.none` until `begin()`.
+    package private(set) var translation = Translation.none
+    private let clock: any LoopClock
+    private let ask: Ask
+    private let onChange: @Loop (Translation) -> Void
+    /// Counts what was begun: what an earlier look-up brings means nothing any more.
+    private var round = 0
+    private var backoff: Backoff
+    /// When the prefix in use is dropped unless it is confirmed before.
+    private var end = Instant(nanoseconds: .min)
+    private var timer: LoopTimer?
+
+    /// - Parameter onChange: called with what is known now, whenever that changes.
+    package nonisolated init(clock: any LoopClock, ask: @escaping Ask, onChange: @escaping @Loop (Translation) -> Void)
+    {
+        self.clock = clock
+        backoff = Backoff(Self.retryInterval)
+        self.ask = ask
+        self.onChange = onChange
     }
 
-    /// The `types` to ask for when a client wants `wanted`: without an excluded family, unless that is `wanted`.
+    /// Starts over, and forgets the prefix that was found: the network is another one, or LocalDNS.
     ///
-    /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
-    func limiting(_ types: [RecordType], for wanted: RecordType, isTranslating: Bool = false) -> [RecordType] {
-        switch self {
-        case .both, .ipv4, .ipv6: types
-        case .ipv6Only where isTranslating: types
-        case .ipv4Only, .ipv6Only: types.filter { $0 == wanted || !excludes($0) }
+    /// - Parameter isWanted: false ends it.
+    package func begin(isWanted: Bool) {
+        round += 1
+        backoff.succeeded()
+        timer?.cancel()
+        timer = nil
+        set(isWanted ? .awaited : .none)
+        if isWanted { lookUp() }
+    }
+
+    private func lookUp() {
+        let round = round
+        Loop.spawn { [self] in
+            let question = UpstreamQuestion(
+                name: NetworkNames.ipv4Only, types: [.aaaa], deadline: clock.now + Self.timeout)
+            let result = await ask(question).results[.aaaa]
+            guard round == self.round else { return }
+            received(result)
         }
     }
 
-    /// The type whose records are suppressed for names that have addresses of the other family.
-    package var yielding: RecordType? {
-        switch self {
-        case .ipv4: .aaaa
-        case .ipv6: .a
-        case .both, .ipv4Only, .ipv6Only: nil
-        }
+    private func received(_ result: UpstreamResult?) {
+        guard case .answer(let answer)? = result else { return retry() }
+        backoff.succeeded()
+        let ttl = answer.answers.map(\.ttl).min() ?? answer.translationTTL
+        let lifetime = min(
+            max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
+        end = clock.now + lifetime * Self.longestUse
+        lookUpAgain(at: clock.now + lifetime)
+        set(chosen(of: NAT64Prefix.prefixes(in: answer.addresses)))
+    }
+
+    /// The prefix in use stays while the network has it; of several the order of the records, which may rotate, decides nothing.
+    private func chosen(of prefixes: [NAT64Prefix]) -> Translation {
+        if case .prefix(let prefix) = translation, prefixes.contains(prefix) { return translation }
+        return prefixes.min { $0.description < $1.description }.map(Translation.prefix) ?? .none
+    }
+
+    /// A prefix that was found stays in use for a while: silence denies nothing.
+    private func retry() {
+        let now = clock.now
+        let next = now + backoff.failed(at: now)
+        if now >= end { set(.none) }
+        lookUpAgain(at: now < end ? min(next, end) : next)
+    }
+
+    private func lookUpAgain(at time: Instant) {
+        timer = clock.schedule(at: time) { [weak self] in self?.lookUp() }
+    }
+
+    private func set(_ translation: Translation) {
+        guard translation != self.translation else { return }
+        self.translation = translation
+        onChange(translation)
     }
 }
