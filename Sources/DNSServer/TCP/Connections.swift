@@ -21,6 +21,8 @@ final class Connections {
     private var holdings: FairShare
     /// All of them as if they were the daemon's own, the one idle for longest first.
     private var order = ShareLevel()
+    /// The one that was used last; nil: it has closed.
+    private var latest: FairShare.Ticket?
     /// Bytes buffered for all connections of the server.
     private let bytes: BufferedBytes
     /// Called when a connection has closed, so that a descriptor is free.
@@ -84,6 +86,7 @@ final class Connections {
         let ticket = holdings.add(for: network(connection.client.address))
         put(connection, at: ticket)
         order.add(ticket, for: .daemon)
+        latest = ticket
     }
 
     private func put(_ connection: ServedConnection, at ticket: FairShare.Ticket) {
@@ -107,6 +110,7 @@ final class Connections {
     private func leave(_ ticket: FairShare.Ticket) {
         holdings.remove(ticket)
         order.remove(ticket)
+        if latest == ticket { latest = nil }
     }
 
     /// Puts a connection in the place of another, and starts it.
@@ -185,9 +189,10 @@ final class Connections {
     }
 
     private func used(_ connection: ServedConnection) {
-        guard let ticket = connection.ticket else { return }
+        guard let ticket = connection.ticket, ticket != latest else { return }
         holdings.renew(ticket)
         order.renew(ticket)
+        latest = ticket
     }
 
     /// Removes a connection that has closed.
