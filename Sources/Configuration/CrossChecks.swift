@@ -59,35 +59,41 @@ extension Configuration {
         reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
     }
 
-    /// Keys that count only beside another one say so where they are written without it.
+    /// Keys that count only beside another one say so where they are set without it.
     func checkEffects(_ reading: Reading) {
         let (tls, https, plain) = (!listen.tls.isEmpty, !listen.https.isEmpty, !listen.httpdns.isEmpty)
-        let isUnchecked = localDNS.certificateCheck == .off
-        let rules: [(isIdle: Bool, table: [String], keys: [String], reason: String)] = [
+        let rules: [(isIdle: Bool, place: [String], table: any SettingsTable, keys: [String], reason: String)] = [
             (
-                !tls && !https, ["listen"], ["certificate", "key", "client_ca", "proxies"],
+                !tls && !https, ["listen"], listen, ["certificate", "key", "client_ca", "proxies"],
                 "neither tls nor https has an address"
             ),
-            (!https, ["listen"], ["https_path", "tokens"], "https has no address"),
-            (!plain, ["listen"], ["http_names"], "httpdns has no address"),
+            (!https, ["listen"], listen, ["https_path", "tokens"], "https has no address"),
+            (!plain, ["listen"], listen, ["http_names"], "httpdns has no address"),
             (
-                !tls && !https && !plain, ["listen"], ["name", "advertise"],
+                !tls && !https && !plain, ["listen"], listen, ["name", "advertise"],
                 "none of tls, https and httpdns has an address"
             ),
-            (control.http == nil, ["control"], ["http_names"], "there is no control.http"),
-            (control.socket.isEmpty, ["control"], ["group", "mode"], "control.socket is empty"),
+            (control.http == nil, ["control"], control, ["http_names"], "there is no control.http"),
+            (control.socket.isEmpty, ["control"], control, ["group", "mode"], "control.socket is empty"),
             (
-                policy.url == nil, ["policy"], ["public_key", "interval", "on_expiry", "labels", "ca_file"],
+                policy.url == nil, ["policy"], policy, ["public_key", "interval", "on_expiry", "labels", "ca_file"],
                 "there is no policy.url"
             ),
-            (cache.disk.path.isEmpty, ["cache", "disk"], ["flush_interval"], "cache.disk.path is empty"),
-            (isUnchecked, ["localdns"], ["certificate_ports", "unverified"], "certificate_check is \"off\""),
-            (answers.privateAddresses == .keep, ["answers"], ["private_names"], "private_addresses is \"keep\""),
+            (cache.disk.path.isEmpty, ["cache", "disk"], cache.disk, ["flush_interval"], "cache.disk.path is empty"),
+            (
+                localDNS.certificateCheck == .off, ["localdns"], localDNS, ["certificate_ports", "unverified"],
+                "certificate_check is \"off\""
+            ),
+            (
+                answers.privateAddresses == .keep, ["answers"], answers, ["private_names"],
+                "private_addresses is \"keep\""
+            ),
         ]
         for rule in rules where rule.isIdle {
             for key in rule.keys {
-                let path = SettingPath(parts: (rule.table + [key]).map { .key($0) })
-                if reading.written.contains(path) { reading.warn(path, "has no effect: \(rule.reason)") }
+                let path = SettingPath(parts: (rule.place + [key]).map { .key($0) })
+                guard reading.written.contains(path), rule.table.changedKeys.contains(key) else { continue }
+                reading.warn(path, "has no effect: \(rule.reason)")
             }
         }
     }

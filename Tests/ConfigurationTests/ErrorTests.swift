@@ -8,9 +8,9 @@ import Testing
         ("[listen]\nhttp_names = [\"a.example\"]", "listen.http_names: has no effect: httpdns has no address"),
         ("[listen]\nname = \"a.example\"", "listen.name: has no effect: none of tls, https and httpdns has an address"),
         ("[control]\nsocket = \"\"\ngroup = \"a\"", "control.group: has no effect: control.socket is empty"),
-        ("[policy]\ninterval = \"5m\"", "policy.interval: has no effect: there is no policy.url"),
+        ("[policy]\ninterval = \"7m\"", "policy.interval: has no effect: there is no policy.url"),
         (
-            "[cache.disk]\npath = \"\"\nflush_interval = \"2s\"",
+            "[cache.disk]\npath = \"\"\nflush_interval = \"7s\"",
             "cache.disk.flush_interval: has no effect: cache.disk.path is empty"
         ),
         (

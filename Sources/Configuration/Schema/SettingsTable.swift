@@ -18,6 +18,11 @@ extension SettingsTable {
     /// While it stays the same, through a reload or a restart, cached answers stay answers of the same source.
     var identity: String { "{" + settings.compactMap(\.identity).joined(separator: ", ") + "}" }
 
+    /// Its keys whose values are not the defaults.
+    var changedKeys: Set<String> {
+        Set(zip(settings, Self().settings).filter { $0.text != $1.text }.map(\.0.name))
+    }
+
     /// Its keys and those of the tables in it; tables are not listed.
     static var schemaKeys: [SchemaKey] { Self().settings.flatMap(\.keys) }
 
@@ -118,6 +123,8 @@ protocol SettingKey {
     var name: String { get }
     /// Reads a node into the property, which stays as it is when the value is refused.
     func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading)
+    /// The value as it would stand in the file.
+    var text: String { get }
     /// Name and value as text, another one for every other value; nil when the key shapes no answer.
     var identity: String? { get }
     /// The keys of the options page: this one, or for a table those inside.
@@ -132,7 +139,9 @@ extension Setting: SettingKey {
         box.value.withLock { $0 = value }
     }
 
-    var identity: String? { box.shapesAnswers ? "\(name) = \(box.kind().write(wrappedValue))" : nil }
+    var text: String { box.kind().write(wrappedValue) }
+
+    var identity: String? { box.shapesAnswers ? "\(name) = \(text)" : nil }
 
     var keys: [SchemaKey] {
         let kind = box.kind()
