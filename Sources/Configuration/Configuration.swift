@@ -41,7 +41,6 @@ package struct Configuration: SettingsTable {
         checkLoops(reading)
         checkControlAddress(reading)
         checkEffects(reading)
-        checkSharedLimits(reading)
         checkSuffixes(reading)
         checkProtection(reading)
         checkBilling(reading)

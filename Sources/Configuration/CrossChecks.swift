@@ -43,15 +43,6 @@ extension Configuration {
         reading.writtenText(of: table.appending(key: key)).flatMap { WrittenText.variables(in: $0).first }
     }
 
-    /// Limits that hold for a fleet need limits.
-    func checkSharedLimits(_ reading: Reading) {
-        guard cache.shared.limits, cache.shared.url != nil,
-            !providers.contains(where: \.isLimited)
-        else { return }
-        let path = SettingPath("cache", "shared", "limits")
-        reading.warn(path, "has no effect: no [[provider]] has daily_limit or monthly_limit")
-    }
-
     /// The least time of the cache holds for every answer.
     func checkLocalTTL(_ reading: Reading) {
         guard localDNS.maxTTL < cache.minTTL else { return }
@@ -78,6 +69,10 @@ extension Configuration {
             (
                 policy.url == nil, ["policy"], policy, ["public_key", "interval", "on_expiry", "labels", "ca_file"],
                 "there is no policy.url"
+            ),
+            (
+                cache.shared.url != nil && !providers.contains(where: \.isLimited), ["cache", "shared"], cache.shared,
+                ["limits"], "no [[provider]] has daily_limit or monthly_limit"
             ),
             (cache.disk.path.isEmpty, ["cache", "disk"], cache.disk, ["flush_interval"], "cache.disk.path is empty"),
             (

@@ -1,6 +1,4 @@
 /// What is decided about a name before its race begins: the line of sources, and what of LocalDNS may be believed.
-///
-/// Sections are those of Documentation/Strategy.md.
 package struct RaceRules: Hashable, Sendable {
     /// Whether a source can be asked.
     package enum Health: UInt8, Hashable, Sendable {
