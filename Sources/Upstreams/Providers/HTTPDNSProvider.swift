@@ -256,7 +256,7 @@ package final class HTTPDNSProvider: Provider {
                 verified = []
                 addressesChanged()
             }
-        } else if !verified.contains(where: { $0 === endpoint }), !current.contains(where: \.isVerified) {
+        } else if !known.contains(where: { $0.address == endpoint.address }), !current.contains(where: \.isVerified) {
             // Its question was under way when the others came.
             verified.append(endpoint)
             addressesChanged()

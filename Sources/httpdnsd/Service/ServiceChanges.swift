@@ -118,10 +118,11 @@ final class ServiceChanges {
                 Result { () throws(ConfigurationRefusal) in
                     let loaded = try source.check(isRunning: true)
                     var settings = loaded.configuration
-                    let atNextStart = (settings.certificateProblems + settings.startProblems).map {
-                        "at the next start: \($0)"
-                    }
-                    let warnings = loaded.warnings.map(\.description) + settings.remarks + atNextStart
+                    // A start with other rights may read what this process cannot.
+                    let atStart = source.startsAsRoot ? [] : settings.certificateProblems + settings.startProblems
+                    let warnings =
+                        loaded.warnings.map(\.description) + settings.remarks
+                        + atStart.map { "at the next start: \($0)" }
                     let restartNeeded = settings.keepStartSettings(of: running)
                     // Where this process stores it, whatever the file says now.
                     return (settings, warnings, restartNeeded, stored: policy.stored(by: settings))

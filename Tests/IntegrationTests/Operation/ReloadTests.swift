@@ -57,6 +57,14 @@ extension Integration {
             #expect(try !stage.run("check").errors.contains("and this is user"))
         }
 
+        @Test func `a certificate with which the next start fails is warned of`() throws {
+            let stage = try ControlStage()
+            let listener = "tls = [\"127.0.0.1:\(try FreePort.next())\"]"
+            try stage.rewrite(listen: "\(listener)\ncertificate = \"/no/file\"\nkey = \"/no/file\"")
+            let outcome = try stage.run("reload")
+            #expect(outcome.status == 0 && "\(outcome)".contains("at the next start: /no/file"), "\(outcome)")
+        }
+
         private func chmod(_ file: String, _ mode: String) throws {
             #expect(try ChildProcess.run(["chmod", mode, file]).status == 0)
         }
