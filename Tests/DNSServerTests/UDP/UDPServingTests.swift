@@ -146,7 +146,7 @@ import Testing
 
     /// Any machine of a network can ask in the name of a neighbour that answers no ARP: what is sent there waits some 3 s in the
     /// buffer of its socket.
-    @Test(.enabled(if: NetworkNamespace.arePermitted)) @Loop
+    @Test(.enabled(if: NetworkNamespace.arePermitted, "no leave to make network namespaces")) @Loop
     func `replies to neighbours that are silent hold up none to another client`() throws {
         let (host, other) = (try NetworkNamespace(), try NetworkNamespace())
         try NetworkNamespace.link(host, "10.9.0.1/24", other, "10.9.0.2/24")
