@@ -2,8 +2,7 @@ import DNSWire
 import Platform
 import Scheduling
 
-/// The turns of what takes the loop long for a connection: a step of its handshake, queries that the cache cannot answer,
-/// or what else is served over HTTP.
+/// The turns of what takes the loop long for a connection: a step of its handshake, a miss, another request over HTTP.
 ///
 /// So much is done in each turn of the loop; of that the client networks for which something waits have equal parts. What
 /// waits stays with its connection, which is not read meanwhile.
