@@ -52,52 +52,40 @@ extension Configuration {
 
     /// Keys that count only beside another one say so where they are set without it.
     func checkEffects(_ reading: Reading) {
-        let (tls, https, plain) = (!listen.tls.isEmpty, !listen.https.isEmpty, !listen.httpdns.isEmpty)
-        let rules: [(isIdle: Bool, place: [String], table: any SettingsTable, keys: [String], reason: String)] = [
-            (
-                !tls && !https, ["listen"], listen, ["certificate", "key", "client_ca", "proxies"],
-                "neither tls nor https has an address"
-            ),
-            (!https, ["listen"], listen, ["https_path", "tokens"], "https has no address"),
-            (!plain, ["listen"], listen, ["http_names"], "httpdns has no address"),
-            (
-                !tls && !https && !plain, ["listen"], listen, ["name", "advertise"],
-                "none of tls, https and httpdns has an address"
-            ),
-            (control.http == nil, ["control"], control, ["http_names"], "there is no control.http"),
-            (control.socket.isEmpty, ["control"], control, ["group", "mode"], "control.socket is empty"),
-            (
-                policy.url == nil, ["policy"], policy, ["public_key", "interval", "on_expiry", "labels", "ca_file"],
-                "there is no policy.url"
-            ),
-            (
-                cache.shared.url != nil && !providers.contains(where: \.isLimited), ["cache", "shared"], cache.shared,
-                ["limits"], "no [[provider]] has daily_limit or monthly_limit"
-            ),
-            (cache.disk.path.isEmpty, ["cache", "disk"], cache.disk, ["flush_interval"], "cache.disk.path is empty"),
-            (
-                localDNS.certificateCheck == .off, ["localdns"], localDNS, ["certificate_ports", "unverified"],
-                "certificate_check is \"off\""
-            ),
-            (
-                answers.privateAddresses == .keep, ["answers"], answers, ["private_names"],
-                "private_addresses is \"keep\""
-            ),
-        ]
-        for rule in rules where rule.isIdle {
-            for key in rule.keys {
-                let path = SettingPath(parts: (rule.place + [key]).map { .key($0) })
-                guard reading.written.contains(path), rule.table.changedKeys.contains(key) else { continue }
-                reading.warn(path, "has no effect: \(rule.reason)")
+        func warn(_ isIdle: Bool, _ place: SettingPath, _ table: any SettingsTable, _ keys: [String], _ reason: String)
+        {
+            for key in isIdle ? keys : [] where reading.written.contains(place.appending(key: key)) {
+                guard table.changedKeys.contains(key) else { continue }
+                reading.warn(place.appending(key: key), "has no effect: \(reason)")
             }
         }
+        let (isTLS, isHTTPS, isPlain) = (!listen.tls.isEmpty, !listen.https.isEmpty, !listen.httpdns.isEmpty)
+        let (listening, controlling) = (SettingPath("listen"), SettingPath("control"))
+        let files = ["certificate", "key", "client_ca", "proxies"]
+        warn(!isTLS && !isHTTPS, listening, listen, files, "neither tls nor https has an address")
+        warn(!isHTTPS, listening, listen, ["https_path", "tokens"], "https has no address")
+        warn(!isPlain, listening, listen, ["http_names"], "httpdns has no address")
+        let nowhere = "none of tls, https and httpdns has an address"
+        warn(!isTLS && !isHTTPS && !isPlain, listening, listen, ["name", "advertise"], nowhere)
+        warn(control.http == nil, controlling, control, ["http_names"], "there is no control.http")
+        warn(control.socket.isEmpty, controlling, control, ["group", "mode"], "control.socket is empty")
+        let ofPolicy = ["public_key", "interval", "on_expiry", "labels", "ca_file"]
+        warn(policy.url == nil, SettingPath("policy"), policy, ofPolicy, "there is no policy.url")
+        let isUnlimited = cache.shared.url != nil && !providers.contains(where: \.isLimited)
+        let unlimited = "no [[provider]] has daily_limit or monthly_limit"
+        warn(isUnlimited, SettingPath("cache", "shared"), cache.shared, ["limits"], unlimited)
+        let (disk, path) = (cache.disk, SettingPath("cache", "disk"))
+        warn(disk.path.isEmpty, path, disk, ["flush_interval"], "cache.disk.path is empty")
+        let (isOff, ofChecks) = (localDNS.certificateCheck == .off, ["certificate_ports", "unverified"])
+        warn(isOff, SettingPath("localdns"), localDNS, ofChecks, "certificate_check is \"off\"")
+        let keepsPrivate = answers.privateAddresses == .keep
+        warn(keepsPrivate, SettingPath("answers"), answers, ["private_names"], "private_addresses is \"keep\"")
     }
 
     /// One port of an address has one listener.
     func checkControlAddress(_ reading: Reading) {
-        guard let http = control.http, http.port != 0 else { return }
         let others = listen.addresses + listen.tls + listen.https + listen.httpdns
-        guard let other = others.first(where: { $0 == http || $0.overlaps(http) }) else { return }
+        guard let http = control.http, let other = others.first(where: { $0.overlaps(http) }) else { return }
         reading.fail(SettingPath("control", "http"), "\"\(http)\" and \"\(other)\" of listen overlap: use another port")
     }
 

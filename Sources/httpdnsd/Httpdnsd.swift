@@ -112,12 +112,9 @@ struct ServeCommand: ParsableCommand {
         for text in listen where AddressAndPort(text) == nil {
             throw ValidationError("--listen \(text): not an address with a port, such as 127.0.0.1:53 or [::1]:53")
         }
-        let addresses = listen.compactMap { AddressAndPort($0) }.filter { $0.port != 0 }
-        for (index, address) in addresses.enumerated() {
-            guard let other = addresses[..<index].first(where: { $0 == address || $0.overlaps(address) }) else {
-                continue
-            }
-            throw ValidationError("--listen \(address) and --listen \(other) overlap: leave out one of them")
+        let addresses = listen.compactMap { AddressAndPort($0) }
+        for (index, address) in addresses.enumerated() where addresses[..<index].contains(where: address.overlaps) {
+            throw ValidationError("--listen \(address) overlaps another --listen: leave out one of them")
         }
     }
 

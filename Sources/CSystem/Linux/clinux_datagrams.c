@@ -159,22 +159,13 @@ static int queue_replies(struct clinux_batch *batch) {
     return queued;
 }
 
-/// Waits for room in the send buffer. Returns whether there was some before the patience of this batch was used up.
-static int wait_for_room(int descriptor, int *patience) {
-    struct pollfd room = {.fd = descriptor, .events = POLLOUT};
-    while (*patience > 0) {
-        (*patience)--;
-        if (poll(&room, 1, 1) > 0)
-            return 1;
-    }
-    return 0;
-}
-
-int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int count) {
-    int queued = queue_replies(batch);
-    int next = 0, sent = 0, patience = SEND_PATIENCE_MILLISECONDS;
+/// Sends messages by the first of the sockets whose send buffer has room, and waits at the last one for at most `patience`
+/// milliseconds in all. Returns how many were sent.
+static int send_messages(const int *descriptors, int count, struct mmsghdr *messages, int queued, int patience) {
+    int next = 0, sent = 0;
     while (next < queued && count > 0) {
-        int done = sendmmsg(*descriptors, batch->out + next, (unsigned)(queued - next), MSG_DONTWAIT);
+        int done = sendmmsg(*descriptors, messages + next, (unsigned)(queued - next), MSG_DONTWAIT | MSG_NOSIGNAL);
+        struct pollfd room = {.fd = *descriptors, .events = POLLOUT};
         if (done > 0) {
             next += done;
             sent += done;
@@ -182,7 +173,9 @@ int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int co
             descriptors++;
             count--;
         } else if (errno == EAGAIN) {
-            if (!wait_for_room(*descriptors, &patience))
+            while (patience > 0 && poll(&room, 1, 1) <= 0)
+                patience--;
+            if (patience-- <= 0)
                 break;
         } else if (errno != EINTR) {
             // That one peer is unreachable: port 0, no route, a firewall rule on this machine.
@@ -190,6 +183,10 @@ int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int co
         }
     }
     return sent;
+}
+
+int clinux_batch_send(struct clinux_batch *batch, const int *descriptors, int count) {
+    return send_messages(descriptors, count, batch->out, queue_replies(batch), SEND_PATIENCE_MILLISECONDS);
 }
 
 void clinux_batch_origin(struct clinux_batch *batch, int slot, struct clinux_origin *origin) {
@@ -255,21 +252,7 @@ int clinux_send_late(const int *descriptors, int descriptor_count, const uint8_t
         count = CLINUX_LATE_MAX;
     for (int index = 0; index < count; index++)
         fill_reply(&messages[index].msg_hdr, &vectors[index], &controls[index], bytes, &replies[index]);
-    int next = 0, sent = 0;
-    while (next < count && descriptor_count > 0) {
-        int done = sendmmsg(*descriptors, messages + next, (unsigned)(count - next), MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (done > 0) {
-            next += done;
-            sent += done;
-        } else if (errno == EAGAIN && descriptor_count > 1) {
-            descriptors++;
-            descriptor_count--;
-        } else if (errno != EINTR) {
-            // That one peer is unreachable, or there is no room for its response.
-            next++;
-        }
-    }
-    return sent;
+    return send_messages(descriptors, descriptor_count, messages, count, 0);
 }
 
 int clinux_spread_datagrams(int descriptor, int family, int senders, int receivers) {

@@ -19,9 +19,7 @@ extension SettingsTable {
     var identity: String { "{" + settings.compactMap(\.identity).joined(separator: ", ") + "}" }
 
     /// Its keys whose values are not the defaults.
-    var changedKeys: Set<String> {
-        Set(zip(settings, Self().settings).filter { $0.text != $1.text }.map(\.0.name))
-    }
+    var changedKeys: [String] { zip(settings, Self().settings).filter { $0.text != $1.text }.map(\.0.name) }
 
     /// Its keys and those of the tables in it; tables are not listed.
     static var schemaKeys: [SchemaKey] { Self().settings.flatMap(\.keys) }

@@ -81,12 +81,11 @@ extension Configuration {
         private func checkOverlaps(_ keys: TableKeys) {
             var earlier: [AddressAndPort] = []
             for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)] {
-                for (index, address) in list.enumerated() where address.port != 0 {
-                    let entry = keys[key].appending(entry: index + 1)
-                    if earlier.contains(address) {
-                        keys.reading.fail(entry, "\"\(address)\" is listed twice")
-                    } else if let other = earlier.first(where: { $0.overlaps(address) }) {
-                        keys.reading.fail(entry, "\"\(address)\" and \"\(other)\" overlap: leave out one of them")
+                for (index, address) in list.enumerated() {
+                    if let other = earlier.first(where: { $0.overlaps(address) }) {
+                        let problem =
+                            other == address ? "is listed twice" : "and \"\(other)\" overlap: leave out one of them"
+                        keys.reading.fail(keys[key].appending(entry: index + 1), "\"\(address)\" \(problem)")
                     }
                     earlier.append(address)
                 }

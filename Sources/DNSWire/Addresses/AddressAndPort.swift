@@ -66,10 +66,11 @@ package struct AddressAndPort: Hashable, Sendable {
             && text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"/:[]%".utf8.contains($0) }
     }
 
-    /// Whether the port is the same and one is the wildcard of the other's family, so that not both can be bound.
+    /// Whether not both can be bound: they are equal, or of one port, and one is the wildcard of the other's family. Port 0 is
+    /// another one each time.
     package func overlaps(_ other: AddressAndPort) -> Bool {
-        guard port == other.port, address.recordType == other.address.recordType else { return false }
-        return address.isWildcard || other.address.isWildcard
+        guard port == other.port, port != 0, address.recordType == other.address.recordType else { return false }
+        return self == other || address.isWildcard || other.address.isWildcard
     }
 
     /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`

@@ -18,8 +18,7 @@ package struct UDPSockets: Sendable {
         self.sender = sender
     }
 
-    /// Has the kernel distribute the clients over the receivers, and none to the sender and those beside it, which were bound
-    /// before them.
+    /// Has the kernel distribute the clients over the receivers, and none to what sends, which was bound before them.
     ///
     /// - Returns: whether it can.
     @discardableResult
@@ -55,8 +54,8 @@ package final class UDPSocket: Sendable {
     ///
     /// What is sent to a neighbour that answers no ARP waits some 3 s for it, in the buffer of its socket (arp(7)): a few such
     /// addresses, from which any machine of the network can ask, would fill that of one. Of default size (`net.core.wmem_max`)
-    /// these hold 1,500 such replies a second.
-    private static let senders = 8
+    /// these hold 1,500 such replies a second. Fewer where few descriptors may be open.
+    private static var senders: Int { min(8, max(1, DescriptorLimit.current / 128)) }
 
     /// Bytes of queries that the kernel queues while the thread is busy, some 5,000 small datagrams, and of responses queued for
     /// sending. Without CAP_NET_ADMIN, `net.core.rmem_max` and `wmem_max` are the upper bounds.
@@ -81,7 +80,7 @@ package final class UDPSocket: Sendable {
         guard let bound = boundAddress(of: first.number) else { throw .listening(on: address, .udp, code: errno) }
         try share(first, address)
         var others: [UDPSocket] = []
-        while others.count < senders - 1, !bound.ip.isLoopback { others.append(try sibling(bound, isBlocking)) }
+        for _ in 1..<(bound.ip.isLoopback ? 1 : senders) { others.append(try sibling(bound, isBlocking)) }
         let sockets = try receivers(
             beside: UDPSocket(descriptor: first, address: bound, others: others), count: count, isBlocking: isBlocking)
         // A kernel that cannot exclude a socket would deliver datagrams to it, which nothing reads.

@@ -71,8 +71,7 @@ final class HTTPTransfer: Cancellable {
 
     /// Whether it is sent on a connection that it shares with no other.
     ///
-    /// A service that takes few requests on a connection leaves others over, which go on together. One of them may be what ends
-    /// each: after the second time they part.
+    /// What a connection's end leaves over goes on together; one of it may be what ends each: after the second time they part.
     var isSeparate: Bool { hasBroken || isForHTTP1 || leftovers > 1 }
 
     /// Called by its connection when an attempt has ended.
@@ -144,10 +143,9 @@ enum HTTPLoss {
 /// each round that it answers.
 ///
 /// "Not so fast" is 429, 502 or 503, or an error with Retry-After (RFC 6585 section 4, RFC 9110 section 10.2.3), and a
-/// stream that is reset with REFUSED_STREAM or ENHANCE_YOUR_CALM (RFC 9113 section 7). It is no
-/// failure of the service while that answers anything: the request waits and is sent again, as long as its question
-/// waits. Names are chosen by clients, and some may have a service answer 502: so the pace has a floor, and each wait is
-/// twice the last one.
+/// stream that is reset with REFUSED_STREAM or ENHANCE_YOUR_CALM (RFC 9113 section 7). It is no failure of the service
+/// while that answers anything: the request waits and is sent again, as long as its question waits. Names are chosen by
+/// clients, and some may have a service answer 502: so the pace has a floor, and each wait is twice the last one.
 struct ServicePace {
     /// Requests at once that are always sent.
     static let floor = 4
