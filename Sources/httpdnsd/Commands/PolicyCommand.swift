@@ -162,7 +162,8 @@ extension PolicyCommand {
     }
 }
 
-/// The key that signs policies, in a file that only its owner can read: one line of base64.
+/// The key that signs policies, in a file that only its owner can read: one line of base64, the private key and then the
+/// public one, so that a public key is not taken for a private one.
 struct PolicySecretKey {
     /// Longer files are no keys.
     private static let longest = 256
@@ -182,7 +183,8 @@ struct PolicySecretKey {
             throw SystemError(code: ENOSYS, operation: "make a key", advice: "libcrypto has no Ed25519")
         }
         do throws(SystemError) {
-            try createFile(path, Array((TextEncoding.base64(bytes) + "\n").utf8), mode: 0o600)
+            let content = TextEncoding.base64(bytes + key.publicKey.bytes) + "\n"
+            try createFile(path, Array(content.utf8), mode: 0o600)
         } catch {
             guard error.code == EEXIST else { throw error }
             throw SystemError(code: EEXIST, operation: error.operation, advice: "a key is never overwritten")
@@ -196,8 +198,9 @@ struct PolicySecretKey {
     static func read(_ path: String) throws(CommandFailure) -> PolicySecretKey {
         let content = try PolicyCommand.read(path, limit: longest)
         guard let bytes = TextDecoding.base64(String(decoding: content, as: UTF8.self)),
-            let key = PolicySecretKey(bytes: bytes)
-        else { throw CommandFailure("\(path): holds no key; `httpdnsd policy keygen` makes one") }
+            let key = PolicySecretKey(bytes: Array(bytes.prefix(bytes.count / 2))),
+            bytes.suffix(bytes.count / 2).elementsEqual(key.publicKey.bytes)
+        else { throw CommandFailure("\(path): holds no private key; `httpdnsd policy keygen` makes one") }
         return key
     }
 

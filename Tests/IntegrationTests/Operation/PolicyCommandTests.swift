@@ -99,7 +99,13 @@ extension Integration {
             #expect(
                 try Daemon.run(["policy", "sign", old, "--key", signer.keyFile]).errors.contains(
                     "document.expires is over"))
-            #expect(try Daemon.run(["policy", "sign", old, "--key", old]).errors.contains("holds no key"))
+            let good = try signer.directory.write(PolicySigner.text(serial: 1), to: "good.toml")
+            let openKey = try signer.directory.write(signer.publicKey + "\n", to: "public.key")
+            for file in [old, openKey] {
+                let outcome = try Daemon.run(["policy", "sign", good, "--key", file])
+                #expect(outcome.status == 1 && outcome.output.isEmpty)
+                #expect(outcome.errors.hasPrefix("\(file): holds no private key"), "\(outcome.errors)")
+            }
         }
 
         @Test func `output that cannot be written is an error`() throws {
