@@ -1,80 +1,54 @@
 package import DNSWire
 import Scheduling
 
-/// An event for the operators of the server; the composition logs it.
+/// An event for the operators of the server; the composition logs it. What has happened: `description`.
 package enum ResolverEvent: Hashable, Sendable {
-    /// An address of a provider failed and is in backoff.
     case endpointInBackoff(provider: String, endpoint: String, reason: String)
-    /// An address of a provider has said "not so fast": it is sent this many requests at once; nil: any number again.
+    /// Nil: any number again.
     case endpointPaced(provider: String, endpoint: String, limit: Int?)
-    /// An address that was in backoff answers again.
     case endpointRecovered(provider: String, endpoint: String)
-    /// No certificate at an address identifies the service; reported once, until that changes.
+    /// Reported once, until that changes.
     case certificateRefused(provider: String, endpoint: String, reason: String)
-    /// An address whose certificate was refused has a valid one.
     case certificateAccepted(provider: String, endpoint: String)
-    /// A service's clock is `seconds` ahead of this host's (behind, if negative): requests are signed by its time.
+    /// The service's clock is `seconds` ahead of this host's; behind, if negative.
     case clockCorrected(provider: String, seconds: Int64)
-    /// This host's time of day cannot be right.
     case clockDoubted(ClockDoubt)
-    /// There is no longer a reason to doubt the time of day.
     case clockTrusted
-    /// A provider has been sent four fifths of its limit of calls for this day or month.
-    case callLimitNear(provider: String, CallQuota.Period, limit: Int)
-    /// A provider has been sent its limit of calls, and is not asked until the next day or month (UTC).
-    case callLimitReached(provider: String, CallQuota.Period, limit: Int)
-    /// A day has ended: what it was billed for. Reported with the first call of the next one.
-    case dayBilled(provider: String, CallQuota.EndedDay)
-    /// The servers that count a provider's calls together have sent it four fifths of its limit.
-    case fleetLimitNear(provider: String, CallQuota.Period, limit: Int)
-    /// They have sent it its limit of calls, and none of them asks it until the next day or month (UTC).
-    case fleetLimitReached(provider: String, CallQuota.Period, limit: Int)
-    /// This server has sent a provider its own share of the limit, while the fleet's count cannot be had.
-    case shareReached(provider: String, CallQuota.Period, limit: Int)
-    /// The calls of the fleet to a provider cannot be counted: this server keeps to its own share.
+    case callLimitNear(provider: String, CallPeriod, limit: Int)
+    case callLimitReached(provider: String, CallPeriod, limit: Int)
+    /// What a day was billed for, as text and as numbers. Reported with the first call of the next one.
+    case dayBilled(provider: String, text: String, counts: [String: Int])
+    case fleetLimitNear(provider: String, CallPeriod, limit: Int)
+    case fleetLimitReached(provider: String, CallPeriod, limit: Int)
+    /// Its own share of the limit, while the fleet's count cannot be had.
+    case shareReached(provider: String, CallPeriod, limit: Int)
     case fleetCountMissing(provider: String, reason: String)
-    /// The calls of the fleet to a provider are counted again.
     case fleetCountBack(provider: String)
-    /// A provider refuses the account, signature or token: it is in backoff.
     case providerRefusedAccess(provider: String, reason: String)
-    /// A provider that refused access answers again.
     case providerAccepted(provider: String)
-    /// A service announced the addresses at which it is asked from now on.
     case addressesAnnounced(provider: String, addresses: [String])
-    /// No startup address of a service returned its addresses: those known stay in use.
     case addressesMissing(provider: String, reason: String)
-    /// A service reported that its vendor has disabled it: it is not asked.
     case serviceDisabled(provider: String)
-    /// A disabled service is asked again.
     case serviceEnabled(provider: String)
     /// The servers of LocalDNS are to be found on this machine, and none is there.
     case serversMissing(upstream: String, reason: String)
-    /// A server of LocalDNS, or of a `forward` entry, did not answer a probe, and is in backoff: the others are
-    /// asked before it.
+    /// A server of LocalDNS, or of a `forward` entry, did not answer a probe, and is in backoff.
     case serverSilent(upstream: String, server: String, reason: String)
-    /// Such a server answers again.
     case serverRecovered(upstream: String, server: String)
-    /// A server of LocalDNS, or of a `forward` entry, sends this server's queries back to it (a forwarding loop): it is
-    /// not asked.
+    /// A forwarding loop.
     case serverLoops(upstream: String, server: String)
-    /// Such a server was probed again, and the query did not come back.
     case serverLoopEnded(upstream: String, server: String)
     /// No source had an answer, and none is cached: clients get SERVFAIL.
     case answerFailed(Question, Route, reason: String)
-    /// No source had an answer in time, and clients get one that is past its TTL.
     case answerStale(Question, Route, reason: String)
-    /// LocalDNS gave an address for a protected name whose certificate is not the name's.
+    /// Of a protected name.
     case addressForged(HijackedAddress)
-    /// The same, but addresses of unrelated names show one certificate: the network intercepts connections, whatever
-    /// LocalDNS answers.
+    /// Whatever LocalDNS answers.
     case connectionsIntercepted(HijackedAddress)
-    /// No source had an answer, and clients get the configured addresses of last resort.
     case answerPreset(Question, Route, reason: String)
-    /// A limit of the resolver is reached.
     case overloaded(reason: String)
     /// A client network asks for more names that share their last two labels than `limits.misses_per_second` allows.
     case missesRefused(ClientNetwork, domain: Name)
-    /// A client network has had its share of the calls that the providers' limits leave.
     case callsRefused(ClientNetwork)
 }
 
@@ -103,7 +77,7 @@ extension ResolverEvent: CustomStringConvertible {
             "\(provider): four fifths of its \(period.key) of \(limit) calls are used; beyond it the next source is asked, and what is cached is served stale"
         case .callLimitReached(let provider, let period, let limit):
             "\(provider): the \(period.key) of \(limit) calls is reached: not asked until \(period.end), the next source is"
-        case .dayBilled(let provider, let ended): "\(provider): \(ended.text)"
+        case .dayBilled(let provider, let text, _): "\(provider): \(text)"
         case .fleetLimitNear(let provider, let period, let limit):
             "\(provider): the fleet has used four fifths of its \(period.key) of \(limit) calls; beyond it the next source is asked, and what is cached is served stale"
         case .fleetLimitReached(let provider, let period, let limit):
@@ -155,19 +129,13 @@ extension ResolverEvent: CustomStringConvertible {
     }
 }
 
-extension CallQuota.EndedDay {
-    /// `2026-11-25`.
-    private var dayText: String {
-        let date = UTCDate(daysSince1970: day.period)
-        return "\(date.year)-\(date.month < 10 ? "0" : "")\(date.month)-\(date.day < 10 ? "0" : "")\(date.day)"
-    }
+/// The time for which a provider's calls are limited, in UTC.
+package enum CallPeriod: CaseIterable, Hashable, Sendable {
+    case day, month
 
-    fileprivate var text: String {
-        let total = forecast.map { ", about \(Self.text($0)) by its end" } ?? ""
-        return "\(dayText) (UTC) had \(Self.text(day)); its month until then \(Self.text(month))\(total)"
-    }
+    /// The key of its limit in the configuration.
+    package var key: String { self == .day ? "daily_limit" : "monthly_limit" }
 
-    private static func text(_ count: CallCount) -> String {
-        "\(count.calls) calls\(count.billed > 0 ? ", billed as \(count.billed)" : "")"
-    }
+    /// When calls may be made again.
+    package var end: String { self == .day ? "00:00 UTC" : "the first of the next month, 00:00 UTC" }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import TestSupport
 import Testing
+import Upstreams
 
 @testable import httpdnsd
 

@@ -40,13 +40,13 @@ package final class ProviderAccount {
     }
 
     /// The calls of a period so far.
-    package func count(_ period: CallQuota.Period) -> CallCount { calls.count(period, at: clock.own) }
+    package func count(_ period: CallPeriod) -> CallCount { calls.count(period, at: clock.own) }
 
     /// What this month will have had at its end; nil while too little is known.
     package var forecast: CallCount? { calls.forecast(at: clock.own) }
 
     /// Until whose end no call may be made; nil while calls may be.
-    package var exhausted: CallQuota.Period? {
+    package var exhausted: CallPeriod? {
         let now = clock.own
         return calls.exhausted(at: now).flatMap { calls.isFinal($0, at: now) ? $0 : nil }
     }
@@ -61,8 +61,8 @@ package final class ProviderAccount {
         guard store !== fleetStore else { return }
         let record = fleet?.record ?? record
         (fleetStore, fleet) = (store, nil)
-        for period in CallQuota.Period.allCases { calls.allow(nil, in: period) }
-        guard let store, CallQuota.Period.allCases.contains(where: { calls.limit($0) > 0 }) else { return }
+        for period in CallPeriod.allCases { calls.allow(nil, in: period) }
+        guard let store, CallPeriod.allCases.contains(where: { calls.limit($0) > 0 }) else { return }
         fleet = FleetCalls(
             of: provider, as: name, in: store, count: { [weak self] in self?.count($0) ?? CallCount(period: .min) },
             limit: { calls.limit($0) }, allow: { [weak self] in self?.calls.allow($0, in: $1) }, report: report)
@@ -83,7 +83,9 @@ package final class ProviderAccount {
             refused()
             return false
         }
-        if let ended = calls.takeEndedDay() { report(.dayBilled(provider: provider, ended)) }
+        if let ended = calls.takeEndedDay() {
+            report(.dayBilled(provider: provider, text: ended.text, counts: ended.counts))
+        }
         fleet?.called()
         onChange?()
         if let period = calls.exhausted(at: now) {

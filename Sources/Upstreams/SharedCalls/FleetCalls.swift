@@ -33,13 +33,13 @@ package final class FleetCalls {
     private let name: String
     private let store: SharedStore
     /// What this server has sent in a period.
-    private let count: @Loop (CallQuota.Period) -> CallCount
+    private let count: @Loop (CallPeriod) -> CallCount
     /// Sets what it may send.
-    private let allow: @Loop (CallQuota.Allowance, CallQuota.Period) -> Void
+    private let allow: @Loop (CallQuota.Allowance, CallPeriod) -> Void
     private let report: @Loop (ResolverEvent) -> Void
-    private var parts: [CallQuota.Period: FleetPart] = [:]
+    private var parts: [CallPeriod: FleetPart] = [:]
     /// The periods whose claims are under way.
-    private var asking: Set<CallQuota.Period> = []
+    private var asking: Set<CallPeriod> = []
     private var backoff = Backoff(FleetCalls.pauses)
     /// Why the count cannot be had; empty: it can.
     package private(set) var failure = ""
@@ -50,20 +50,20 @@ package final class FleetCalls {
     /// - Parameter limit: of the whole fleet in a period; 0: none.
     init(
         of provider: String, as name: String, in store: SharedStore,
-        count: @escaping @Loop (CallQuota.Period) -> CallCount,
-        limit: @Loop (CallQuota.Period) -> Int, allow: @escaping @Loop (CallQuota.Allowance, CallQuota.Period) -> Void,
+        count: @escaping @Loop (CallPeriod) -> CallCount,
+        limit: @Loop (CallPeriod) -> Int, allow: @escaping @Loop (CallQuota.Allowance, CallPeriod) -> Void,
         report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         (self.provider, self.name, self.store) = (provider, name, store)
         (self.count, self.allow, self.report) = (count, allow, report)
-        for period in CallQuota.Period.allCases where limit(period) > 0 {
+        for period in CallPeriod.allCases where limit(period) > 0 {
             parts[period] = FleetPart(limit: limit(period))
         }
         renew(asks: false)
     }
 
     /// The fleet's count of a period as it was last seen; nil: it was not, or there is no limit.
-    package func total(_ period: CallQuota.Period) -> Int? { parts[period]?.total?.calls }
+    package func total(_ period: CallPeriod) -> Int? { parts[period]?.total?.calls }
 
     /// The most servers that were seen to count together.
     package var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
@@ -96,13 +96,13 @@ package final class FleetCalls {
     /// Says what may be sent, and claims what is due.
     private func renew(asks: Bool) {
         move()
-        for period in CallQuota.Period.allCases {
+        for period in CallPeriod.allCases {
             if asks, parts[period]?.wantsMore == true { ask(period) }
             settle(period)
         }
     }
 
-    private func settle(_ period: CallQuota.Period) {
+    private func settle(_ period: CallPeriod) {
         guard var part = parts[period] else { return }
         allow(CallQuota.Allowance(number: part.number, left: part.left, isFinal: part.isFinal), period)
         let limit = part.limit
@@ -122,17 +122,17 @@ package final class FleetCalls {
 
     // MARK: Claims
 
-    private func ask(_ period: CallQuota.Period) {
+    private func ask(_ period: CallPeriod) {
         guard !asking.contains(period), !backoff.isActive || backoff.isDue(at: store.clock.now, isUrgent: false),
             let number = parts[period]?.number
         else { return }
         guard store.hasTime() else { return lose("this machine's clock is in doubt") }
-        guard let place = store.keys.count(of: name, Self.text(period, number)) else { return lose("no key") }
+        guard let place = store.keys.count(of: name, period.text(of: number)) else { return lose("no key") }
         claim(period, number, at: place, tries: Self.mostTries)
     }
 
     /// Sends a claim in place of the value that was last seen.
-    private func claim(_ period: CallQuota.Period, _ number: Int64, at place: SharedPlace, tries: Int) {
+    private func claim(_ period: CallPeriod, _ number: Int64, at place: SharedPlace, tries: Int) {
         let value = parts[period]?.seen ?? []
         let old = place.open(value).flatMap { FleetTotal($0) }
         if old == nil, !value.isEmpty { store.foundDamage() }
@@ -198,17 +198,9 @@ package final class FleetCalls {
         }
     }
 
-    /// `2026-11-25`, or `2026-11`.
-    private static func text(_ period: CallQuota.Period, _ number: Int64) -> String {
-        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        if period == .month { return "\(number.floored(by: 12).quotient)-\(two(number.floored(by: 12).remainder + 1))" }
-        let date = UTCDate(daysSince1970: number)
-        return "\(date.year)-\(two(date.month))-\(two(date.day))"
-    }
-
     /// Seconds until Redis removes a count that is not written any more: a little longer than the period, for clocks
     /// differ.
-    private static func lifetime(_ period: CallQuota.Period) -> String { period == .day ? "90000" : "2764800" }
+    private static func lifetime(_ period: CallPeriod) -> String { period == .day ? "90000" : "2764800" }
 }
 
 /// This server's parts of the calls that a fleet counts together for one provider, to be stored for the next start.
@@ -216,13 +208,13 @@ package struct FleetRecord: Hashable, Sendable {
     /// More servers than any fleet has.
     private static let mostServers = 1 << 32
 
-    var parts: [CallQuota.Period: FleetPart.Record]
+    var parts: [CallPeriod: FleetPart.Record]
 
-    init(parts: [CallQuota.Period: FleetPart.Record]) { self.parts = parts }
+    init(parts: [CallPeriod: FleetPart.Record]) { self.parts = parts }
 
     /// As it is stored on disk: five words for each period.
     package var storedText: String {
-        CallQuota.Period.allCases.compactMap { period in
+        CallPeriod.allCases.compactMap { period in
             parts[period].map { "\(period.key) \($0.number) \($0.epoch) \($0.reserve) \($0.servers)" }
         }.joined(separator: " ")
     }
@@ -231,9 +223,9 @@ package struct FleetRecord: Hashable, Sendable {
     package init?(storedText: String) {
         let words = storedText.split(separator: " ")
         guard words.count == 5 || words.count == 10 else { return nil }
-        var parts: [CallQuota.Period: FleetPart.Record] = [:]
+        var parts: [CallPeriod: FleetPart.Record] = [:]
         for start in stride(from: 0, to: words.count, by: 5) {
-            guard let period = CallQuota.Period.allCases.first(where: { $0.key == words[start] }),
+            guard let period = CallPeriod.allCases.first(where: { $0.key == words[start] }),
                 let number = Int64(words[start + 1]), let epoch = UInt64(words[start + 2]),
                 let reserve = Int(words[start + 3]),
                 let servers = OutsideNumber(digits: words[start + 4])?.within(1...Self.mostServers)

@@ -33,14 +33,8 @@ extension LogMessage {
         case .callLimitReached(let provider, let period, let limit),
             .fleetLimitReached(let provider, let period, let limit), .shareReached(let provider, let period, let limit):
             self.init(.providerLimit, text, of: provider, ["key": "\(period.key)", "limit": .stringConvertible(limit)])
-        case .dayBilled(let provider, let ended):
-            self.init(
-                .providerBilled, text, of: provider,
-                [
-                    "calls": .stringConvertible(ended.day.calls), "billed": .stringConvertible(ended.day.billed),
-                    "month_calls": .stringConvertible(ended.month.calls),
-                    "month_billed": .stringConvertible(ended.month.billed),
-                ])
+        case .dayBilled(let provider, _, let counts):
+            self.init(.providerBilled, text, of: provider, counts.mapValues { .stringConvertible($0) })
         case .fleetCountMissing(let provider, let reason):
             self.init(.providerFleetUncounted, text, of: provider, ["reason": "\(reason)"])
         case .fleetCountBack(let provider): self.init(.providerFleetCounted, text, of: provider)

@@ -1,18 +1,9 @@
+package import DNSResolver
 import Scheduling
 
 /// The calls that were sent to a provider today and this month, their limits, and what the vendor bills for them. Days and
 /// months begin at 00:00 UTC.
 package struct CallQuota: Hashable, Sendable {
-    package enum Period: CaseIterable, Hashable, Sendable {
-        case day, month
-
-        /// The key of its limit in the configuration.
-        package var key: String { self == .day ? "daily_limit" : "monthly_limit" }
-
-        /// When calls may be made again.
-        package var end: String { self == .day ? "00:00 UTC" : "the first of the next month, 00:00 UTC" }
-    }
-
     /// The part that outlives a restart.
     package struct Record: Hashable, Sendable {
         package var day: CallCount
@@ -45,6 +36,22 @@ package struct CallQuota: Hashable, Sendable {
         package let month: CallCount
         /// What was foreseen for the whole month when the day ended.
         package let forecast: CallCount?
+
+        /// By the fields that the log has for them.
+        var counts: [String: Int] {
+            ["calls": day.calls, "billed": day.billed, "month_calls": month.calls, "month_billed": month.billed]
+        }
+
+        /// For operators, in one line.
+        var text: String {
+            let total = forecast.map { ", about \(Self.text($0)) by its end" } ?? ""
+            let name = CallPeriod.day.text(of: day.period)
+            return "\(name) (UTC) had \(Self.text(day)); its month until then \(Self.text(month))\(total)"
+        }
+
+        private static func text(_ count: CallCount) -> String {
+            "\(count.calls) calls\(count.billed > 0 ? ", billed as \(count.billed)" : "")"
+        }
     }
 
     private static let secondsPerDay: Int64 = 86_400
@@ -76,7 +83,7 @@ package struct CallQuota: Hashable, Sendable {
         (day, month) = (Tally(limit: dailyLimit), Tally(limit: monthlyLimit))
     }
 
-    private subscript(period: Period) -> Tally {
+    private subscript(period: CallPeriod) -> Tally {
         get { period == .day ? day : month }
         set { if period == .day { day = newValue } else { month = newValue } }
     }
@@ -89,7 +96,7 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// The calls of a period so far.
-    package func count(_ period: Period, at time: Int64) -> CallCount {
+    package func count(_ period: CallPeriod, at time: Int64) -> CallCount {
         let time = known(time)
         guard period == .month else { return day.count.moved(to: Self.day(time)) }
         // A new month begins with a new day: mostly there is no date to compute.
@@ -100,11 +107,11 @@ package struct CallQuota: Hashable, Sendable {
     package mutating func takeEndedDay() -> EndedDay? { ended.take() }
 
     /// The period until whose end no call may be sent; nil while calls may be. The longer one, if both are exhausted.
-    package func exhausted(at time: Int64) -> Period? {
+    package func exhausted(at time: Int64) -> CallPeriod? {
         isUsedUp(.month, at: time) ? .month : isUsedUp(.day, at: time) ? .day : nil
     }
 
-    private func isUsedUp(_ period: Period, at time: Int64) -> Bool {
+    private func isUsedUp(_ period: CallPeriod, at time: Int64) -> Bool {
         guard limit(period) > 0 else { return false }
         let count = count(period, at: time)
         if count.calls >= limit(period) { return true }
@@ -122,7 +129,7 @@ package struct CallQuota: Hashable, Sendable {
         let date = Self.date(known)
         let seconds = known.floored(by: Self.secondsPerDay).remainder
         let ofMonth = (date.day - 1) * Self.secondsPerDay + seconds
-        func share(_ period: Period, after elapsed: Int64, of length: Int64) -> Int {
+        func share(_ period: CallPeriod, after elapsed: Int64, of length: Int64) -> Int {
             let (limit, calls) = (limit(period), count(period, at: time).calls)
             guard limit > 0, allowance(period) == nil, calls >= limit / 2 else { return .max }
             return max(0, limit - calls) + Int(Double(limit - limit / 2) * (Double(elapsed) / Double(length)))
@@ -133,13 +140,13 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// What is left to this server of a count that several share; nil where it counts by itself.
-    package func allowance(_ period: Period) -> Allowance? { self[period].allowance }
+    package func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
 
     /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
-    package mutating func allow(_ allowance: Allowance?, in period: Period) { self[period].allowance = allowance }
+    package mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
 
     /// Whether the limit is reached, and not only the next part of a shared count awaited.
-    package func isFinal(_ period: Period, at time: Int64) -> Bool {
+    package func isFinal(_ period: CallPeriod, at time: Int64) -> Bool {
         let count = count(period, at: time)
         guard count.calls < limit(period), let allowance = allowance(period), allowance.number == count.period else {
             return true
@@ -148,7 +155,7 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// The most calls of a period; 0: no limit.
-    package func limit(_ period: Period) -> Int { self[period].limit }
+    package func limit(_ period: CallPeriod) -> Int { self[period].limit }
 
     /// Counts a call, unless that would exceed a limit.
     ///
@@ -163,8 +170,8 @@ package struct CallQuota: Hashable, Sendable {
 
     /// The period of which the call that was just taken is the first beyond four fifths of its limit; of a shared count
     /// that is known elsewhere.
-    package func nearsLimit(at time: Int64) -> Period? {
-        func isFirst(_ period: Period) -> Bool {
+    package func nearsLimit(at time: Int64) -> CallPeriod? {
+        func isFirst(_ period: CallPeriod) -> Bool {
             let limit = limit(period)
             return limit > 0 && allowance(period) == nil && count(period, at: time).calls == limit - limit / 5
         }
@@ -270,5 +277,15 @@ package struct CallCount: Hashable, Sendable {
     /// was wrong then or is now.
     mutating func add(_ stored: CallCount) {
         if stored.period >= period { add(calls: stored.calls, billed: stored.billed) }
+    }
+}
+
+extension CallPeriod {
+    /// `2026-11-25`, or `2026-11`, of the number that `CallCount.period` has.
+    func text(of number: Int64) -> String {
+        func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        if self == .month { return "\(number.floored(by: 12).quotient)-\(two(number.floored(by: 12).remainder + 1))" }
+        let date = UTCDate(daysSince1970: number)
+        return "\(date.year)-\(two(date.month))-\(two(date.day))"
     }
 }

@@ -3,6 +3,7 @@ import Scheduling
 import Testing
 
 @testable import DNSResolver
+@testable import Upstreams
 
 @Suite
 struct CallQuotaTests {
@@ -193,7 +194,7 @@ struct CallQuotaTests {
     @Test
     func `the first call beyond four fifths of a limit is said, once`() {
         var calls = CallQuota(dailyLimit: 10, monthlyLimit: 15)
-        var near: [CallQuota.Period?] = []
+        var near: [CallPeriod?] = []
         for number in 0..<14 {
             let time = Self.midnight + (number < 9 ? 0 : Self.secondsPerDay)
             _ = calls.take(at: time)
