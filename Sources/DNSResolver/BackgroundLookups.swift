@@ -4,14 +4,11 @@ import Scheduling
 /// Looks names up without a waiting client, a few at a time, so that clients' queries come first.
 @Loop
 final class BackgroundLookups {
-    /// How many names are looked up at once.
     static let atOnce = 4
     /// How many names may wait; the rest is dropped, and looked up when a client asks.
     static let capacity = 10_000
 
-    /// How many answers were prefetched before they expired.
     private(set) var refreshes = 0
-    /// In the order in which they are looked up.
     private var waiting: ArraySlice<Name> = []
     private var underWay = 0
 
@@ -19,8 +16,7 @@ final class BackgroundLookups {
 
     nonisolated init(_ flights: Flights) { self.flights = flights }
 
-    /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, instead of those that still
-    /// wait.
+    /// Looks up the names of `[preset] preresolve` instead of those that still wait.
     func preresolve() {
         waiting = flights.policy.preresolve.prefix(Self.capacity)
         startNext()

@@ -31,7 +31,6 @@ package final class Resolver {
 
     /// - Parameters:
     ///   - store: made with the sources of `policy`.
-    ///   - flightLimit: the most flights at once.
     ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
     package nonisolated init(
         policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, flightLimit: Int = Resolver.flightLimit,
@@ -45,7 +44,6 @@ package final class Resolver {
         background = BackgroundLookups(flights)
     }
 
-    /// The policy in force.
     private var policy: ResolverPolicy { flights.policy }
 
     /// How many flights are under way, and how many clients wait for them.
@@ -71,12 +69,7 @@ package final class Resolver {
     }
 
     /// Answers by another policy from now on, including clients that wait already: their flights under way are
-    /// abandoned.
-    ///
-    /// - Parameters:
-    ///   - freshness: how long answers are cached from now on.
-    ///   - isNewGeneration: whether questions must be decided again; false when routes, sources and clients are the
-    ///     same, and then flights go on.
+    /// abandoned, unless routes, sources and clients are the same (`isNewGeneration`).
     package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
         configured = policy
         store.adopt(policy, freshness)
@@ -119,15 +112,15 @@ package final class Resolver {
     }
 
     /// Limits the misses of each client network from now on; nil: nothing does.
-    package func limitMisses(_ limits: MissLimits?) { flights.limitMisses(limits) }
+    package func limitMisses(_ limits: MissLimits?) { flights.brake.limits = limits }
 
     /// Whether a client network has used a quarter of what it may ask for at once.
     package func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
-        flights.isNearBrake(question, of: network)
+        flights.brake.isNear(question.name, of: network, at: clock.now)
     }
 
     /// How many misses were refused since the start.
-    package var refusedMisses: Int { flights.refusedMisses }
+    package var refusedMisses: Int { flights.brake.refused }
 
     /// The route of a name's addresses, in any letter case, by the policy in force.
     package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }

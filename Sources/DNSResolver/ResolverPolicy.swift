@@ -35,9 +35,7 @@ package final class ResolverPolicy: Sendable {
         self.sources = sources
     }
 
-    /// The source with a number, of this policy or an earlier one, in output.
-    ///
-    /// - Parameter route: by which it was asked.
+    /// The source with a number, of this policy or an earlier one, in output, by the route by which it was asked.
     package func sourceName(_ tag: UInt16, by route: Route) -> SourceName {
         switch sources.source(of: tag) {
         case .provider(let index), .shared(let index):

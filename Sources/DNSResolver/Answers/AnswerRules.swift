@@ -12,7 +12,6 @@ struct AnswerRules {
     /// without one. No `[[forward]]` entry has it.
     private static let translatedRoute = UInt16.max - 2
 
-    /// As configured, whether HTTPDNS is switched off or not.
     var policy: ResolverPolicy
     var generations: Generations
 

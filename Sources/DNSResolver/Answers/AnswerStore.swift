@@ -7,11 +7,9 @@ package import Scheduling
 package final class AnswerStore {
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
-    /// Which answers may be used.
     private(set) var rules: AnswerRules
     let clock: any LoopClock
     private let badAddresses: BadAddresses
-    /// What no source could answer lately.
     let failures = FailureMemory()
     package let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
@@ -40,9 +38,7 @@ package final class AnswerStore {
     /// The generation of policy and network; a flight that began in an older one stores nothing.
     package var generation: UInt32 { rules.generations.current }
 
-    /// Changes to another policy.
-    ///
-    /// - Parameter freshness: how long answers are cached from now on.
+    /// Changes to another policy, with `freshness` for what is cached from now on.
     package func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
         rules.policy = policy
         self.freshness = freshness
@@ -186,7 +182,6 @@ package final class AnswerStore {
         return entry.lifetime - min(entry.age(at: clock.now), entry.lifetime)
     }
 
-    /// Removes the answer to a type of a flight.
     func forget(_ key: FlightKey, _ type: RecordType) {
         let cacheKey = key.cacheKey(type)
         memory.remove(cacheKey)
@@ -236,9 +231,8 @@ package final class AnswerStore {
         return packed
     }
 
-    /// Caches an answer from the configuration for the UDP threads, until it expires or the generation ends.
-    ///
-    /// - Returns: nil when it is longer than a message can be.
+    /// Caches an answer from the configuration for the UDP threads, until it expires or the generation ends; nil: it is
+    /// longer than a message can be.
     package func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
         let answer = badAddresses.withBadAddressesLast(answer)
         guard let packed = PackedAnswer(answer, for: client.question) else { return nil }
@@ -268,9 +262,7 @@ package final class AnswerStore {
         archive?.mayRecall == true && key.scope == nil && memory.entry(for: key.cacheKey(type)) == nil
     }
 
-    /// Loads an answer into memory that only the archive has.
-    ///
-    /// - Returns: whether memory has it now and had not.
+    /// Loads an answer into memory that only the archive has. Returns whether memory has it now and had not.
     @discardableResult
     func recall(_ key: FlightKey, _ type: RecordType) async -> Bool {
         guard mustRecall(key, type) else { return false }

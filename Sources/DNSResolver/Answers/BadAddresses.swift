@@ -56,9 +56,7 @@ package final class BadAddresses {
 
     package nonisolated init(clock: any LoopClock) { self.clock = clock }
 
-    /// Records a report.
-    ///
-    /// - Parameter lifetime: how long a first report counts, within `lifetimes`; of several the longest is that of all.
+    /// Records a report that counts for `lifetime`, within `lifetimes`; of several the longest is that of all.
     package func report(_ address: IPAddress, lifetime: Duration = BadAddresses.defaultLifetime) {
         removeFaded()
         let now = clock.now

@@ -54,11 +54,7 @@ package final class FailureMemory {
         failures[Key(flight: flight, type: type)].map { ($0.error, $0.asked) }
     }
 
-    /// Records a failure.
-    ///
-    /// - Parameters:
-    ///   - asked: when the question was asked.
-    ///   - hasStale: whether clients had a stale answer instead.
+    /// Records a failure of what was asked then, and whether clients had a stale answer instead.
     package func failed(
         _ flight: FlightKey, _ type: RecordType, error: ExtendedError, at now: Instant, asked: Instant,
         hasStale: Bool = false

@@ -31,7 +31,6 @@ package struct Provenance {
     private let flights: Flights
     private let policy: ResolverPolicy
     private let store: AnswerStore
-    /// As configured, whether HTTPDNS is switched off or not.
     private let configured: ResolverPolicy
     private let placeOfRule: @Loop (RoutingRule) -> String?
 

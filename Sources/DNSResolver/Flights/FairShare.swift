@@ -163,9 +163,7 @@ package final class FairQueue<Element> {
     /// All elements, in no order.
     package var all: some Collection<Element> { elements.values }
 
-    /// Appends an element to those of its network, whether there is room or not.
-    ///
-    /// - Returns: its number while it waits.
+    /// Appends an element to those of its network, whether there is room or not. Returns its number while it waits.
     package func append(_ element: Element, for network: ClientNetwork) -> FairShare.Ticket {
         if holdings.held(by: network) == 0 { turns.append(network) }
         let ticket = holdings.add(for: network)

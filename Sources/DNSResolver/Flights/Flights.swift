@@ -13,14 +13,8 @@ final class Flights {
     let coalescer: Coalescer<Flight>
     /// Called by each when its race is over. One for all, since each miss would make its own.
     private let ended: @Loop (Flight) -> Void
-    /// Limits the misses of each client network; nil: nothing does.
-    private var brake: MissBrake?
-    /// What each client network has had of the providers' limits.
-    private var shares = CallShares()
-    /// How many misses they have refused since the start.
-    private(set) var refusedMisses = 0
+    let brake = MissBrake()
 
-    /// - Parameter limit: the most at once.
     nonisolated init(_ policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, limit: Int) {
         self.policy = policy
         self.store = store
@@ -30,9 +24,7 @@ final class Flights {
         ended = { coalescer.remove($0, for: $0.key) }
     }
 
-    /// The key of the flight for a name and type by the policy in force.
-    ///
-    /// - Parameter client: nil: none.
+    /// The key of the flight for a name and type by the policy in force, for a client if there is one.
     func key(_ name: Name, _ type: RecordType, for client: ClientQuestion? = nil) -> FlightKey {
         let name = name.lowercased
         let route = policy.routes.route(for: name, type)
@@ -49,42 +41,14 @@ final class Flights {
     /// Gives all up: the clients that wait ask again.
     func abandonAll() { for flight in coalescer.removeAll() { flight.abandon() } }
 
-    /// Limits the misses of each client network from now on; what they had counts on where the limits are the same.
-    ///
-    /// - Parameter limits: nil: none.
-    func limitMisses(_ limits: MissLimits?) {
-        guard limits != brake?.limits else { return }
-        brake = limits.map { MissBrake($0) }
-    }
-
-    /// Whether a client network has used a quarter of what it may ask for at once.
-    func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
-        brake?.isNear(question.name.lowercased, of: network, at: clock.now) ?? false
-    }
-
     /// Why the miss of a client costs its network too much, and what is reported of it; nil where it asks nothing of a
     /// provider, or may.
     func refusal(of key: FlightKey, _ type: RecordType) -> (reason: String, event: ResolverEvent)? {
         // Mostly nothing limits them.
-        guard brake != nil || policy.lines.hasCallLimit, key.isBraked,
+        guard brake.limits != nil || policy.lines.hasCallLimit, key.isBraked,
             coalescer.flight(for: key)?.isUnderWay(type) != true
         else { return nil }
-        if let domain = brake?.refuses(key.name, of: key.holder, at: clock.now) {
-            refusedMisses += 1
-            return (
-                "limits.misses_per_second: too many names that are not cached, now below \(domain)",
-                .missesRefused(key.holder, domain: domain)
-            )
-        }
-        guard let share = policy.lines.callShare(for: key), shares.refuses(key.holder, share: share, at: clock.now)
-        else {
-            return nil
-        }
-        refusedMisses += 1
-        return (
-            "daily_limit, monthly_limit: this client's network has had its share of the calls that are left",
-            .callsRefused(key.holder)
-        )
+        return brake.refusal(of: key, share: policy.lines.callShare(for: key), at: clock.now)
     }
 
     /// Why a question failed just now and is not asked again; also nil when it would begin the probe of a provider.
@@ -215,12 +179,8 @@ package final class Coalescer<Work: AnyObject> {
     /// - Returns: whether there was room, which there is not where that is the network of `key`; and the flight that was
     ///   evicted.
     package func add(_ flight: Work, for key: FlightKey) -> (isAdded: Bool, evicted: Work?) {
-        if let earlier = flights[key]?.flight {
-            remove(earlier, for: key)
-            replaced[ObjectIdentifier(earlier)] = earlier
-        }
         var evicted: Work?
-        if flights.count >= limit {
+        if flights.count >= limit, flights[key] == nil {
             guard let ticket = holdings.yielding(to: key.holder), let other = counted[ticket],
                 let held = flights[other]
             else { return (false, nil) }
@@ -228,7 +188,10 @@ package final class Coalescer<Work: AnyObject> {
             remove(held.flight, for: other)
         }
         lastNumber += 1
-        flights[key] = Held(flight: flight, number: lastNumber)
+        if let earlier = flights.updateValue(Held(flight: flight, number: lastNumber), forKey: key) {
+            replaced[ObjectIdentifier(earlier.flight)] = earlier.flight
+            if let ticket = earlier.ticket { uncount(ticket) }
+        }
         if holdings.count > 0 {
             count(key)
         } else if flights.count > limit / 2 {
@@ -253,9 +216,13 @@ package final class Coalescer<Work: AnyObject> {
             return
         }
         guard let ticket = flights.remove(at: place).value.ticket else { return }
+        uncount(ticket)
+        if flights.count < limit / 4 { stopCounting() }
+    }
+
+    private func uncount(_ ticket: FairShare.Ticket) {
         holdings.remove(ticket)
         counted[ticket] = nil
-        if flights.count < limit / 4 { stopCounting() }
     }
 
     private func stopCounting() {

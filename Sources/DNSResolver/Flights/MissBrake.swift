@@ -24,27 +24,55 @@ final class MissBrake {
     /// How many counts each of the two tables has.
     private static let capacity = 1_024
 
-    let limits: MissLimits
+    /// Nil: nothing is limited. What client networks had counts on while the limits are the same.
+    var limits: MissLimits? { didSet { if limits != oldValue { (recent, older) = ([:], [:]) } } }
+    /// How many misses were refused since the start.
+    private(set) var refused = 0
+    private var shares = CallShares()
     /// When each count is full again: one number for the misses left and when they come back. Those that were used
     /// lately, and those from before: a table that is full takes the place of the older one.
     private var recent: [Key: Instant] = [:]
     private var older: [Key: Instant] = [:]
 
-    nonisolated init(_ limits: MissLimits) { self.limits = limits }
+    nonisolated init(_ limits: MissLimits? = nil) { self.limits = limits }
 
     /// How many counts there are. For tests.
     var count: Int { recent.count + older.count }
+
+    /// Counts a miss. Returns why it costs its client network too much, and what is reported of it; nil where it does not.
+    ///
+    /// - Parameter share: how many calls the network may have caused (`SourceLines.callShare`).
+    func refusal(
+        of key: FlightKey, share: @autoclosure () -> Int?, at now: Instant
+    ) -> (reason: String, event: ResolverEvent)? {
+        if let domain = refuses(key.name, of: key.holder, at: now) {
+            refused += 1
+            return (
+                "limits.misses_per_second: too many names that are not cached, now below \(domain)",
+                .missesRefused(key.holder, domain: domain)
+            )
+        }
+        guard let share = share(), shares.refuses(key.holder, share: share, at: now) else { return nil }
+        refused += 1
+        return (
+            "daily_limit, monthly_limit: this client's network has had its share of the calls that are left",
+            .callsRefused(key.holder)
+        )
+    }
 
     /// Counts a miss, unless the client network has had its share.
     ///
     /// - Parameter name: in lower case.
     /// - Returns: the domain where the miss is refused: the last two labels.
     func refuses(_ name: Name, of network: ClientNetwork, at now: Instant) -> Name? {
+        guard let limits else { return nil }
         let domain = name.owner
         let (all, own) = (Key(network: network, domain: nil), Key(network: network, domain: domain))
-        if limits.countsDenialsAlone { return full(own, at: now) - now <= time(limits.burst) ? nil : domain }
-        let (allFull, ownFull) = (full(all, at: now) + time(1), full(own, at: now) + time(Self.domainCost))
-        guard max(allFull, ownFull) - now <= time(limits.burst) else { return domain }
+        if limits.countsDenialsAlone { return full(own, at: now) - now <= limits.time(limits.burst) ? nil : domain }
+        let (allFull, ownFull) = (
+            full(all, at: now) + limits.time(1), full(own, at: now) + limits.time(Self.domainCost)
+        )
+        guard max(allFull, ownFull) - now <= limits.time(limits.burst) else { return domain }
         note(allFull, for: all)
         note(ownFull, for: own)
         return nil
@@ -52,20 +80,20 @@ final class MissBrake {
 
     /// Whether a quarter of a burst is used, of all names or of this one's domain.
     func isNear(_ name: Name, of network: ClientNetwork, at now: Instant) -> Bool {
-        [nil, name.owner].contains {
-            full(Key(network: network, domain: $0), at: now) - now >= time(limits.burst) / 4
+        guard let limits else { return false }
+        let name = name.lowercased
+        return [nil, name.owner].contains {
+            full(Key(network: network, domain: $0), at: now) - now >= limits.time(limits.burst) / 4
         }
     }
 
     /// Counts a name that does not exist. At most twice the burst is owed, so that the leash ends.
     func denied(_ name: Name, to network: ClientNetwork, at now: Instant) {
+        guard let limits else { return }
         let key = Key(network: network, domain: name.owner)
-        let full = full(key, at: now) + time(Self.domainCost * Self.denialCost)
-        note(min(full, now + time(2 * limits.burst)), for: key)
+        let full = full(key, at: now) + limits.time(Self.domainCost * Self.denialCost)
+        note(min(full, now + limits.time(2 * limits.burst)), for: key)
     }
-
-    /// The time in which this many misses come back.
-    private func time(_ misses: Int) -> Duration { .seconds(1) / limits.perSecond * misses }
 
     private func full(_ key: Key, at now: Instant) -> Instant { max(recent[key] ?? older[key] ?? now, now) }
 
@@ -94,6 +122,9 @@ package struct MissLimits: Hashable, Sendable {
         self.burst = min(max(2, burst), 1_000_000)
         self.countsDenialsAlone = countsDenialsAlone
     }
+
+    /// The time in which this many misses come back.
+    fileprivate func time(_ misses: Int) -> Duration { .seconds(1) / perSecond * misses }
 }
 
 /// The calls that each client network has caused since half of the providers' limits was spent: that half is shared, where
@@ -107,8 +138,6 @@ struct CallShares {
 
     private var calls: [ClientNetwork: Int] = [:]
     private var seen: [ClientNetwork: Instant] = [:]
-
-    init() {}
 
     /// Counts a call, unless the client network has had its share, and others ask too.
     ///

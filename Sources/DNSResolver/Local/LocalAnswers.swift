@@ -240,8 +240,6 @@ package enum FamilyPreference: String, CaseIterable, Sendable {
     }
 
     /// The `types` to ask for when a client wants `wanted`: without an excluded family, unless that is `wanted`.
-    ///
-    /// - Parameter isTranslating: whether IPv6 addresses are made of IPv4 addresses.
     func limiting(_ types: [RecordType], for wanted: RecordType, isTranslating: Bool = false) -> [RecordType] {
         switch self {
         case .both, .ipv4, .ipv6: types

@@ -116,9 +116,7 @@ package struct DesignatedResolver: Sendable {
         (self.name, self.addresses, self.tls, self.https) = (name, addresses, tls, https)
     }
 
-    /// DNS over HTTPS first: it passes where port 853 is closed.
-    ///
-    /// - Parameter ttl: in seconds.
+    /// DNS over HTTPS first: it passes where port 853 is closed. The TTL is in seconds.
     package func records(ttl: UInt32) -> [Record] {
         var bindings: [[UInt8]] = []
         if let https {
@@ -174,9 +172,7 @@ package final class LoopProbes {
 
     package nonisolated init() {}
 
-    /// A new name below `suffix`; nil when it would be too long.
-    ///
-    /// - Parameter onSeen: called each time the name is asked here, until `close`.
+    /// A new name below `suffix`; nil: too long. `onSeen` is called each time it is asked here, until `close`.
     package func open(below suffix: Name, onSeen: @escaping @Loop () -> Void) -> Name? {
         let digits = String(UInt128.random(in: .min ... .max), radix: 16)
         let label = String(repeating: "0", count: Self.labelLength - digits.utf8.count) + digits

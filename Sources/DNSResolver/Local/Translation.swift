@@ -95,9 +95,7 @@ package final class PrefixDiscovery {
         self.onChange = onChange
     }
 
-    /// Starts over, and forgets the prefix that was found: the network is another one, or LocalDNS.
-    ///
-    /// - Parameter isWanted: false ends it.
+    /// Starts over without the prefix that was found, for another network or LocalDNS; ends where it is not wanted.
     package func begin(isWanted: Bool) {
         round += 1
         backoff.succeeded()

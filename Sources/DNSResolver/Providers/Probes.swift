@@ -17,13 +17,11 @@ package final class Probes {
 
     /// When a backoff last ended: failures remembered from before count no longer.
     private(set) var lastRecovery: Instant?
-    /// The number of the latest probe.
     private var lastProbe = 0
     let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
-    /// Called when a probe ends or may begin, by their numbers.
-    private var waiters: [Int: @Loop () -> Void] = [:]
-    private var lastWaiter = 0
+    /// Called when a probe ends or may begin; it ends soon, and the cancelled ones go with the others.
+    private var waiters: [LoopTimer] = []
 
     package nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
         self.clock = clock
@@ -38,9 +36,7 @@ package final class Probes {
         if candidate.endpoint.health.isSuspect(since: began, at: clock.now) { begin(candidate) }
     }
 
-    /// Begins the probe of an address in backoff if it is due.
-    ///
-    /// - Parameter isUrgent: whether there is nothing else to ask, or all that was asked is silent.
+    /// Begins the probe of an address in backoff if it is due: urgent where nothing else can be asked, or all is silent.
     func beginIfDue(_ candidate: Candidate, isUrgent: Bool) {
         if candidate.backoff.isDue(at: clock.now, isUrgent: isUrgent) { begin(candidate) }
     }
@@ -155,25 +151,17 @@ package final class Probes {
     // MARK: Wait
 
     /// Calls `done` once, when a probe has ended or an address answers again.
-    func wait(done: @escaping @Loop () -> Void) -> any Cancellable {
-        lastWaiter += 1
-        waiters[lastWaiter] = done
-        return Wait(number: lastWaiter, of: self)
+    func wait(done: @escaping @Loop () -> Void) -> LoopTimer {
+        let waiter = LoopTimer(done)
+        waiters.append(waiter)
+        return waiter
     }
 
     /// Calls all waiters, in the order in which they came: each checks for itself what it may do now.
     private func wake() {
-        for number in waiters.keys.sorted() { waiters.removeValue(forKey: number)?() }
-    }
-
-    @Loop
-    private final class Wait: Cancellable {
-        private let number: Int
-        private let probes: Probes
-
-        init(number: Int, of probes: Probes) { (self.number, self.probes) = (number, probes) }
-
-        func cancel() { probes.waiters[number] = nil }
+        let woken = waiters
+        waiters = []
+        for waiter in woken { waiter.fire() }
     }
 }
 

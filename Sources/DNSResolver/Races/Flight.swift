@@ -24,7 +24,7 @@ final class Flight {
     /// The look-up among shared answers.
     private var shared = Shared.untried
     private var checks: [any Cancellable] = []
-    private var probeWait: (any Cancellable)?
+    private var probeWait: LoopTimer?
 
     private enum Shared {
         /// Looked at before the first provider is asked.
@@ -37,11 +37,9 @@ final class Flight {
         case racing
         /// Nothing but the verdicts of checks may come.
         case over
-        /// Given up.
         case abandoned
     }
 
-    /// - Parameter ended: called when its race is over.
     init(_ answers: FlightAnswers, ended: @escaping @Loop (Flight) -> Void) {
         self.answers = answers
         self.ended = ended
@@ -54,7 +52,6 @@ final class Flight {
     /// Whether clients wait, or a better answer may come.
     private var isRunning: Bool { state == .racing && answers.race.isRunning }
 
-    /// How many clients wait.
     var waiterCount: Int { clients.count }
 
     /// Whether it asks for a type, and clients wait or a better answer may come.
@@ -92,7 +89,7 @@ final class Flight {
 
     /// What the cache has no longer is given to no client any more.
     func forgetRemoved() {
-        for part in [RacePart.a, .aaaa] where answers.store.cached(key, answers.type(of: part)) == nil {
+        for part in RacePart.allCases where answers.store.cached(key, answers.type(of: part)) == nil {
             if answers[part].hasFresh { answers.race.expire(part, nil) }
             forgetStale(part)
         }
@@ -144,12 +141,10 @@ final class Flight {
 
     // MARK: Questions and checks
 
-    /// Asks a source for some types; for providers that is what the shared answers leave open.
-    ///
-    /// - Parameter address: the place of the address in the provider's order.
+    /// Asks a source for some types, at one of its addresses; of providers that is what the shared answers leave open.
     private func ask(_ place: Int, _ parts: RaceParts, address: Int) {
         guard let number = answers.race.rules.line[place].provider else {
-            for part in [RacePart.a, .aaaa] where parts.contains(RaceParts(part)) {
+            for part in RacePart.allCases where parts.contains(RaceParts(part)) {
                 let attempt = LocalAttempt(answers: answers, place: place, part: part)
                 lookUps.append(attempt.begin { [self] in run($0) })
             }

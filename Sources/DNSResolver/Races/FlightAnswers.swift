@@ -15,8 +15,7 @@ final class FlightAnswers {
     let key: FlightKey
     let policy: ResolverPolicy
     let store: AnswerStore
-    /// Counts names that do not exist; nil: nothing limits misses.
-    private let brake: MissBrake?
+    private let brake: MissBrake
     /// A and AAAA, or one type.
     let types: [RecordType]
     /// When the race ends at the latest.
@@ -36,7 +35,7 @@ final class FlightAnswers {
     ///   - isRefresh: whether a fresh answer is asked for again.
     init(
         _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
-        store: AnswerStore, brake: MissBrake?
+        store: AnswerStore, brake: MissBrake
     ) {
         self.key = key
         self.policy = policy
@@ -91,9 +90,8 @@ final class FlightAnswers {
         return answer.keeping { $0.mapped == nil }
     }
 
-    /// Takes the verdict on one of LocalDNS's addresses: another's is thrown away, wherever it is cached.
-    ///
-    /// - Returns: whether what the cache had past its TTL holds it, and is not to be used.
+    /// Takes the verdict on one of LocalDNS's addresses: another's is thrown away, wherever it is cached. Returns whether
+    /// what the cache had past its TTL holds it, and is not to be used.
     func note(_ verdict: AddressVerdict, on address: IPAddress, _ part: RacePart) -> Bool {
         let type = type(of: part)
         // A check that was not made is not remembered, nor what rests on it.
@@ -117,7 +115,7 @@ final class FlightAnswers {
         case .given(let response):
             store.failures.answered(key, type)
             // One call, for both families or for one.
-            if let brake, type == types[0], key.isBraked, response.denies(type) {
+            if brake.limits != nil, type == types[0], key.isBraked, response.denies(type) {
                 brake.denied(key.name, to: key.holder, at: clock.now)
             }
         case .missing(_, let error):

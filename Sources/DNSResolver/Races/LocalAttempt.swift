@@ -9,15 +9,12 @@ struct LocalAttempt {
     private static let reserve: Duration = .milliseconds(50)
 
     let answers: FlightAnswers
-    /// The source's place in the line.
     let place: Int
     let part: RacePart
 
     private var type: RecordType { answers.type(of: part) }
 
-    /// Asks.
-    ///
-    /// - Parameter done: called once, with the event for the race; not after the question was cancelled.
+    /// Asks. Calls `done` once, with the event for the race; not after the question was cancelled.
     func begin(done: @escaping @Loop (RaceEvent) -> Void) -> any Cancellable {
         let (key, upstream) = (answers.key, answers.line.upstream)
         key.trace.note(.ask, "\(upstream.name) is asked for \(type)")
@@ -28,7 +25,6 @@ struct LocalAttempt {
         }
     }
 
-    /// Keeps what it says.
     private func received(_ reply: UpstreamReply) -> RaceEvent {
         var result = reply.results[type] ?? .failure(.timeout)
         // The forged address of a portal check is what makes the client show the portal.
@@ -73,9 +69,7 @@ struct LocalAttempt {
 
     // MARK: Checks (section 4)
 
-    /// Checks some of LocalDNS's addresses.
-    ///
-    /// - Parameter verdict: called with the place of an address, the address, and what its check has shown.
+    /// Checks some of LocalDNS's addresses: `verdict` gets the place of each, the address, and what was shown.
     static func check(
         _ addresses: RaceAnswer.Addresses, of part: RacePart, for answers: FlightAnswers,
         verdict: @escaping @Loop (Int, IPAddress, AddressVerdict) -> Void

@@ -5,7 +5,6 @@ import Scheduling
 @Loop
 final class ProviderAttempt {
     private let answers: FlightAnswers
-    /// The source's place in the line.
     private let place: Int
     private let candidate: Candidate
     private let began: Instant
@@ -37,7 +36,6 @@ final class ProviderAttempt {
         silenceDue = began + candidate.endpoint.silence
     }
 
-    /// Begins it.
     func begin() {
         candidate.endpoint.health.began()
         answers.key.trace.note(.ask, "\(candidate.text) is asked for \(types.traceText)")
@@ -102,7 +100,6 @@ final class ProviderAttempt {
         if !failed.isEmpty { tell(.failed(place, failed)) }
     }
 
-    /// Keeps what the provider has said of a type.
     private func take(_ result: UpstreamResult, _ part: RacePart) -> RaceReply? {
         let (type, server) = (answers.type(of: part), candidate.endpoint.name)
         let (answer, said): (Answer, RaceReply)

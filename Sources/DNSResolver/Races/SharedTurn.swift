@@ -48,9 +48,7 @@ final class SharedTurn {
     /// What was held back, once the shared answers are known. From then on nothing is.
     func takeAsks() -> [Ask] { asks.take() ?? [] }
 
-    /// Takes what was found of what a source was to be asked.
-    ///
-    /// - Returns: what that says, and what the source is still to be asked for.
+    /// Takes what was found of what a source was to be asked: what that says, and what is still to be asked for.
     func take(_ found: [SharedAnswer], for ask: Ask) -> (replies: RaceReplies, left: RaceParts) {
         var left = ask.parts
         var said = RaceReplies()

@@ -1,14 +1,10 @@
 // What happens to a race, and what is to be done then.
 
 /// A or the one type that is asked for, and AAAA.
-package enum RacePart: UInt8, Hashable, Strideable, Sendable {
+package enum RacePart: UInt8, CaseIterable, Hashable, Sendable {
     case a, aaaa
 
     package var other: RacePart { self == .a ? .aaaa : .a }
-
-    package func distance(to other: RacePart) -> Int { Int(other.rawValue) - Int(rawValue) }
-
-    package func advanced(by count: Int) -> RacePart { count == 0 ? self : other }
 }
 
 /// Some of the two.

@@ -37,7 +37,7 @@ struct RaceState: Hashable, Sendable {
         _modify { if part == .a { yield &a } else { yield &aaaa } }
     }
 
-    var parts: ClosedRange<RacePart> { .a...(rules.hasFamilies ? .aaaa : .a) }
+    var parts: [RacePart] { rules.hasFamilies ? RacePart.allCases : [.a] }
 
     func age(_ now: Instant) -> Int64 { now.nanoseconds - (began ?? now).nanoseconds }
 

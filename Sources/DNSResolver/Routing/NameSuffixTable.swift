@@ -28,9 +28,7 @@ struct NameSuffixTable<Value: Equatable> {
 
     init() {}
 
-    /// Allocates the memory for that many entries at once.
-    ///
-    /// - Parameter bytes: of their names in wire format.
+    /// Allocates the memory for that many entries at once, whose names have so many bytes in wire format.
     init(count: Int, bytes: Int) {
         names.reserveCapacity(bytes: bytes)
         resize(for: count)
@@ -91,9 +89,7 @@ struct NameSuffixTable<Value: Equatable> {
     /// Whether there is an entry for exactly this name.
     func has(_ name: Name) -> Bool { self[NameSuffix(name)] != nil }
 
-    /// The entry for the name itself or its nearest parent.
-    ///
-    /// - Parameter belowRoot: ignores an entry for the root, which is a parent of every name.
+    /// The entry for the name itself or its nearest parent; `belowRoot` ignores one for the root, parent of every name.
     func nearest(to name: Name, belowRoot: Bool = false) -> (suffix: NameSuffix, value: Value)? {
         guard hasRoot || endings.contains(name.endingMark) else { return nil }
         var suffix = NameSuffix(name)
@@ -125,28 +121,11 @@ extension NameSuffixTable: Equatable {
 
 /// A set of numbers from 0 to 255.
 private struct ByteSet {
-    private var bits: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    private var bits: [4 of UInt64] = .init(repeating: 0)
 
-    mutating func insert(_ number: UInt8) {
-        let bit: UInt64 = 1 << UInt64(number & 63)
-        switch number >> 6 {
-        case 0: bits.0 |= bit
-        case 1: bits.1 |= bit
-        case 2: bits.2 |= bit
-        default: bits.3 |= bit
-        }
-    }
+    mutating func insert(_ number: UInt8) { bits[Int(number >> 6)] |= 1 << UInt64(number & 63) }
 
-    func contains(_ number: UInt8) -> Bool {
-        let word =
-            switch number >> 6 {
-            case 0: bits.0
-            case 1: bits.1
-            case 2: bits.2
-            default: bits.3
-            }
-        return word & (1 << UInt64(number & 63)) != 0
-    }
+    func contains(_ number: UInt8) -> Bool { bits[Int(number >> 6)] & (1 << UInt64(number & 63)) != 0 }
 }
 
 extension Name {

@@ -35,9 +35,7 @@ package struct RoutePolicy: Equatable, Sendable {
     /// most 32. For tests, which enforce that bound.
     package var listMemory: Int { lists.rules.memory }
 
-    /// The route of the list entry for `name` or its nearest parent.
-    ///
-    /// - Parameter belowRoot: ignores an entry for the root, which matches every name.
+    /// The route of the list entry for `name` or its nearest parent; `belowRoot` ignores one for the root.
     package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
@@ -170,7 +168,6 @@ extension Name {
 private final class RoutingLists: Sendable, Equatable {
     /// Values are tags of routes, which are smaller than routes.
     let rules: NameSuffixTable<UInt16>
-    /// Whether names that no list matches are protected.
     let protectsUnlisted: Bool
     /// While names that no list matches are not protected: the parents of those that are, but for the root and top-level
     /// domains.

@@ -10,18 +10,14 @@ package final class SourceLines {
     private nonisolated let everyone: [Int]
     /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
     package nonisolated let clientScoping: ClientScoping?
-    /// Removes addresses that no answer for a protected name may hold.
     nonisolated let filter: AddressFilter
     let probes: Probes
     private nonisolated let localDNS: any Upstream
     private nonisolated let forwarders: [any Upstream]
     nonisolated let checks: AddressChecks
     private nonisolated let certificateCheck: RaceRules.CertificateCheck
-    /// Suffixes whose servers have no TLS.
     private nonisolated let unverified: [Name]
-    /// Nil: no answers are shared.
     nonisolated let shared: (any SharedAnswers)?
-    /// Whether HTTPS and SVCB records of protected names come from authenticated providers or not at all.
     private nonisolated let guardsServiceBindings: Bool
 
     /// - Parameters:
@@ -155,8 +151,6 @@ package final class SourceLines {
     // MARK: Lines
 
     /// The line of a name's sources, and what its race goes by. Begins the probes that are due.
-    ///
-    /// - Parameter isInSearchDomain: whether the name is within a search domain of the network.
     func line(for key: FlightKey, isInSearchDomain: Bool) -> (line: SourceLine, rules: RaceRules) {
         switch key.route {
         case .bypass: return (SourceLine(localDNS, .localDNS), Self.alone)
@@ -255,7 +249,6 @@ struct SourceLine {
         }
     }
 
-    /// LocalDNS, or the servers of a `forward` entry.
     let upstream: any Upstream
     let upstreamSource: Source
     /// The indices of the providers that may be asked, whether they can be or not.

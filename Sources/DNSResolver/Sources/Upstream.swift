@@ -63,7 +63,6 @@ extension UpstreamReply {
 }
 
 extension UpstreamReply {
-    /// The result of each of its types.
     func traceText(_ types: [RecordType]) -> String {
         types.compactMap { type in results[type].map { "\(type): \($0.traceText(type))" } }.joined(separator: "; ")
     }

@@ -46,7 +46,6 @@ package final class Trace {
         began = clock.now
     }
 
-    /// Adds what happens now.
     func add(_ kind: Kind, _ text: String) {
         guard steps.count < Self.limit else { return }
         steps.append(Step(after: clock.now - began, kind: kind, text: text))

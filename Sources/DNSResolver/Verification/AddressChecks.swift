@@ -20,7 +20,6 @@ package final class AddressChecks {
     /// How long an address that was silent counts as one without TLS, for all names.
     private static let silence: Duration = .seconds(30)
 
-    /// What a check is about.
     struct Subject: Hashable {
         let name: Name
         let address: IPAddress
@@ -72,9 +71,7 @@ package final class AddressChecks {
         for check in pending.values { end(check, nil) }
     }
 
-    /// Restores a verdict that an earlier process reached on this network, where this one has none.
-    ///
-    /// - Parameter rest: how long it holds from now on; no longer than if it had been reached now.
+    /// Restores a verdict of an earlier process on this network, where this one has none, for no longer than a new one.
     package func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
         guard let lifetime = verdict.lifetime, rest > .zero, known(address, for: name) == nil else { return }
         let subject = Subject(name: name, address: address)
@@ -118,7 +115,6 @@ package final class AddressChecks {
         return waiter
     }
 
-    /// Called when a waiter waits no longer.
     private func left(_ subject: Subject, isCancelled: Bool) {
         guard let check = pending[subject], !check.isWaitedFor, !check.isUnderWay || isCancelled else { return }
         end(check, nil)
@@ -137,9 +133,7 @@ package final class AddressChecks {
         check.place = .waiting(waiting.append(check, for: check.holder))
     }
 
-    /// Removes a check, and ends its handshake.
-    ///
-    /// - Parameter verdict: nil: none; what waits for one goes on waiting.
+    /// Removes a check, and ends its handshake. Without a verdict, what waits for one goes on waiting.
     private func end(_ check: PendingCheck, _ verdict: AddressVerdict?) {
         stop(check)
         pending[check.subject] = nil
@@ -192,9 +186,8 @@ package final class AddressChecks {
         beginNext()
     }
 
-    /// Tries the ports in turn; the first one with a certificate decides.
-    ///
-    /// - Returns: the verdict, nil where it was cancelled; and whether there was not even a TCP connection.
+    /// Tries the ports in turn; the first one with a certificate decides. No verdict: it was cancelled. Silent: there was
+    /// not even a TCP connection.
     private func look(at check: PendingCheck) async -> (AddressVerdict?, isSilent: Bool) {
         guard !Task.isCancelled else { return (nil, false) }
         let subject = check.subject

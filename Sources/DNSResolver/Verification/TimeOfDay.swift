@@ -26,7 +26,6 @@ package final class TimeOfDay {
     /// How many services must agree that the clock is wrong.
     private nonisolated static let witnesses = 2
 
-    /// Seconds since 1970 at the release of this version.
     private let released: Int64
     private let clock: any LoopClock
     private let secondsSince1970: @Sendable () -> Int64
