@@ -63,10 +63,8 @@ final class BackgroundLookups {
         if ask(key, type) { refreshes += 1 }
     }
 
-    /// Asks, unless the question failed just now, or clients need the capacity.
-    ///
-    /// - Parameter done: called in any case, also before this returns.
-    /// - Returns: whether it asks.
+    /// Asks, unless the question failed just now, or clients need the capacity. Returns whether it does; `done` is called in
+    /// any case, also before.
     @discardableResult
     private func ask(_ key: FlightKey, _ type: RecordType, done: @escaping @Loop () -> Void = {}) -> Bool {
         guard flights.coalescer.isQuiet, flights.remembered(key, type, hasStale: true) == nil,

@@ -207,9 +207,17 @@ extension Response {
 
 extension Answer {
     /// The same with the TTLs that a client gets.
-    consuming func aged(_ aging: Reply.Aging) -> Answer {
-        for index in answers.indices { answers[index].ttl = aging.ttl(answers[index].ttl) }
-        for index in authorities.indices { authorities[index].ttl = aging.ttl(authorities[index].ttl) }
+    consuming func aged(_ aging: Reply.Aging) -> Answer { withTTLs { aging.ttl($0) } }
+
+    /// The same with other TTLs.
+    fileprivate consuming func withTTLs(_ ttl: (UInt32) -> UInt32) -> Answer {
+        for index in answers.indices { answers[index].ttl = ttl(answers[index].ttl) }
+        for index in authorities.indices { authorities[index].ttl = ttl(authorities[index].ttl) }
         return self
+    }
+
+    /// The same with no TTL above `seconds`.
+    package consuming func limited(to seconds: UInt32) -> Answer {
+        seconds < .max ? withTTLs { min($0, seconds) } : self
     }
 }

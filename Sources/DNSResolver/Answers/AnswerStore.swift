@@ -275,16 +275,6 @@ package final class AnswerStore {
     private func archive(of key: FlightKey) -> (any AnswerArchive)? { key.scope == nil ? archive : nil }
 }
 
-extension Answer {
-    /// The same answer with no TTL above `seconds`.
-    package consuming func limited(to seconds: UInt32) -> Answer {
-        guard seconds < .max else { return self }
-        for index in answers.indices { answers[index].ttl = min(answers[index].ttl, seconds) }
-        for index in authorities.indices { authorities[index].ttl = min(authorities[index].ttl, seconds) }
-        return self
-    }
-}
-
 extension RecordType {
     /// AAAA for A, and A for AAAA.
     var otherFamily: RecordType { self == .a ? .aaaa : .a }

@@ -52,11 +52,7 @@ package struct CacheWalks {
         return count
     }
 
-    /// Some of the answers, and where to go on.
-    ///
-    /// - Parameters:
-    ///   - limit: ends after the step in which this many were found.
-    ///   - isWanted: called with the name, in lower case.
+    /// Some of the answers, and where to go on: ends after the step in which `limit` were found. Names are in lower case.
     package func answers(
         from start: CacheCursor, limit: Int, where isWanted: @Sendable (Name) -> Bool
     ) async -> (answers: [CachedAnswer], next: CacheCursor?) {

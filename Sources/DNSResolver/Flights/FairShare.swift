@@ -157,6 +157,9 @@ package final class FairQueue<Element> {
     /// How many elements wait.
     package var count: Int { holdings.count }
 
+    /// How many elements of a network wait.
+    package func held(by network: ClientNetwork) -> Int { holdings.held(by: network) }
+
     /// Whether a further element needs `displace` first.
     package var isFull: Bool { holdings.isFull }
 
@@ -191,12 +194,8 @@ package final class FairQueue<Element> {
     /// An element by its number.
     package subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
 
-    /// The next element that may be taken: the first of the network that holds least of what is waited for, and in turns
-    /// where several hold equally much.
-    ///
-    /// - Parameters:
-    ///   - held: how much a network holds.
-    ///   - mayBeTaken: whether an element's turn may come now.
+    /// The next element that may be taken: the first of the network that holds least of what is waited for (`held`), and in
+    /// turns where several hold equally much.
     package func first(
         _ held: (ClientNetwork) -> Int, where mayBeTaken: (Element) -> Bool = { _ in true }
     ) -> FairShare.Ticket? {

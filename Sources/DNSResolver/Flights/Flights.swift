@@ -60,13 +60,10 @@ final class Flights {
         return error == nil || policy.lines.isProbeDue(for: key) ? nil : error
     }
 
-    /// Lets a question wait for the flight that asks it: the one under way, or a new one.
+    /// Lets a question wait for the flight that asks it: the one under way, or a new one. `done` is also called before this
+    /// returns; with nil when the client is to ask again. False: there is no capacity for it.
     ///
-    /// - Parameters:
-    ///   - arrived: when the client's query was received.
-    ///   - isRefresh: whether a fresh answer is asked for again. Default: no.
-    ///   - done: also called before this returns; with nil when the client is to ask again.
-    /// - Returns: false when there is no capacity for it.
+    /// - Parameter isRefresh: whether a fresh answer is asked for again.
     func ask(
         _ key: FlightKey, _ type: RecordType, arrived: Instant, isRefresh: Bool = false,
         done: @escaping FlightClients.Completion

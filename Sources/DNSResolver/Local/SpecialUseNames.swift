@@ -86,15 +86,6 @@ extension Name {
 ///
 /// A client uses it only after the certificate there was verified for the address that it knows.
 package struct DesignatedResolver: Sendable {
-    /// Numbers of SvcParams (RFC 9460 section 14.3.2, RFC 9461 section 5).
-    private enum Key {
-        static let alpn: UInt16 = 1
-        static let port: UInt16 = 3
-        static let ipv4Hint: UInt16 = 4
-        static let ipv6Hint: UInt16 = 6
-        static let path: UInt16 = 7
-    }
-
     /// The usual ports: only others are named.
     private static let ports: (tls: UInt16, https: UInt16) = (853, 443)
     /// Hints of one family; more would only make the answer longer.
@@ -118,37 +109,28 @@ package struct DesignatedResolver: Sendable {
 
     /// DNS over HTTPS first: it passes where port 853 is closed. The TTL is in seconds.
     package func records(ttl: UInt32) -> [Record] {
-        var bindings: [[UInt8]] = []
+        var bindings: [[UInt16: [UInt8]]] = []
         if let https {
-            let template = Array("\(https.path){?dns}".utf8)
-            bindings.append(
-                parameters("h2", https.port, usual: Self.ports.https) + Self.parameter(Key.path, template))
+            var parameters = parameters("h2", https.port, usual: Self.ports.https)
+            parameters[ServiceBinding.Key.path] = Array("\(https.path){?dns}".utf8)
+            bindings.append(parameters)
         }
         if let tls { bindings.append(parameters("dot", tls, usual: Self.ports.tls)) }
         return bindings.enumerated().map { index, parameters in
-            let priority = [0, UInt8(truncatingIfNeeded: index + 1)]
-            return Record(name: Self.owner, type: .svcb, ttl: ttl, rdata: priority + name.wire + parameters)
+            let binding = ServiceBinding(
+                priority: UInt16(truncatingIfNeeded: index + 1), target: name, parameters: parameters)
+            return Record(name: Self.owner, type: .svcb, ttl: ttl, rdata: binding.rdata)
         }
     }
 
-    /// In the order of their keys (RFC 9460 section 2.2).
-    private func parameters(_ protocolID: String, _ port: UInt16, usual: UInt16) -> [UInt8] {
-        var bytes = Self.parameter(Key.alpn, [UInt8(truncatingIfNeeded: protocolID.utf8.count)] + protocolID.utf8)
-        if port != usual { bytes += Self.parameter(Key.port, Self.bytes(port)) }
-        for (key, type) in [(Key.ipv4Hint, RecordType.a), (Key.ipv6Hint, .aaaa)] {
+    private func parameters(_ protocolID: String, _ port: UInt16, usual: UInt16) -> [UInt16: [UInt8]] {
+        var values = [ServiceBinding.Key.alpn: [UInt8(truncatingIfNeeded: protocolID.utf8.count)] + protocolID.utf8]
+        if port != usual { values[ServiceBinding.Key.port] = [UInt8(port >> 8), UInt8(truncatingIfNeeded: port)] }
+        for (key, type) in [(ServiceBinding.Key.ipv4Hint, RecordType.a), (ServiceBinding.Key.ipv6Hint, .aaaa)] {
             let hints = addresses.filter { $0.recordType == type }.prefix(Self.mostHints)
-            if !hints.isEmpty { bytes += Self.parameter(key, hints.flatMap(\.bytes)) }
+            if !hints.isEmpty { values[key] = hints.flatMap(\.bytes) }
         }
-        return bytes
-    }
-
-    /// - Parameter value: at most 65,535 bytes.
-    private static func parameter(_ key: UInt16, _ value: [UInt8]) -> [UInt8] {
-        bytes(key) + bytes(UInt16(truncatingIfNeeded: value.count)) + value
-    }
-
-    private static func bytes(_ number: UInt16) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)]
+        return values
     }
 }
 

@@ -64,19 +64,14 @@ package final class Probes {
     ///
     /// - Parameter reply: with all of its parts.
     func note(_ reply: UpstreamReply, from candidate: Candidate, began: Instant) {
-        let (provider, endpoint) = (candidate.provider, candidate.endpoint)
-        guard let failure = reply.failure else {
-            // Cancelled: another address was asked later and answered sooner. A silent one would otherwise never be
-            // detected.
-            if !reply.isCancelled {
-                answered(endpoint, of: provider, isProbe: false)
-            } else if clock.now - began >= Self.silence {
-                suspect(candidate, since: began)
-            }
-            return
+        switch reply.failure {
+        case nil: answered(candidate.endpoint, of: candidate.provider, isProbe: false)
+        // Another address was asked later and answered sooner. A silent one would otherwise never be detected.
+        case .cancelled?: if clock.now - began >= Self.silence { suspect(candidate, since: began) }
+        case let failure?:
+            candidate.endpoint.health.failed(failure.description, at: clock.now)
+            if failure.isReasonForProbe { suspect(candidate, since: began) }
         }
-        endpoint.health.failed(failure.description, at: clock.now)
-        if failure.isReasonForProbe { suspect(candidate, since: began) }
     }
 
     private func judge(_ reply: UpstreamReply, _ endpoint: any Endpoint, _ provider: any Provider, _ began: Instant) {

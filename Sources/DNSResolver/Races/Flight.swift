@@ -59,13 +59,8 @@ final class Flight {
 
     // MARK: Clients
 
-    /// Lets a client wait for a type.
-    ///
-    /// - Parameters:
-    ///   - deadline: when it must have its answer.
-    ///   - isRefresh: whether it may have a fresh answer, which is asked for again.
-    ///   - done: also called before this returns.
-    /// - Returns: false where the client is to begin another flight: this one is too old, or over for the type.
+    /// Lets a client wait for a type until its deadline; for a refresh it may have a fresh answer. `done` is also called before
+    /// this returns. False: the client is to begin another flight, as this one is too old, or over for the type.
     func join(
         _ type: RecordType, until deadline: Instant, isRefresh: Bool, done: @escaping FlightClients.Completion
     ) -> Bool {

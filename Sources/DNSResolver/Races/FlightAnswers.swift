@@ -29,10 +29,7 @@ final class FlightAnswers {
     private let aaaa: FlightLane
     var race: Race
 
-    /// - Parameters:
-    ///   - type: for which the flight begins.
-    ///   - arrived: when its first client's query was received.
-    ///   - isRefresh: whether a fresh answer is asked for again.
+    /// - Parameter arrived: when the query was received of the client for which the flight begins.
     init(
         _ key: FlightKey, _ type: RecordType, by policy: ResolverPolicy, arrived: Instant, isRefresh: Bool,
         store: AnswerStore, brake: MissBrake
@@ -260,9 +257,7 @@ final class FlightAnswers {
     /// Why none of the providers was asked; nil where one was.
     private var reasonAgainstProviders: UpstreamFailure? {
         guard !race.rules.trustsLocalDNS, line.members.allSatisfy(\.endpoints.isEmpty) else { return nil }
-        return line.eligible.isEmpty
-            ? .unusable("no provider for this name and type")
-            : .network(policy.lines.reasonAgainst(line.eligible))
+        return policy.lines.reasonAgainstProviders(of: key)
     }
 
     /// Why an answer of LocalDNS is of no use.

@@ -11,7 +11,7 @@ package struct Race: Hashable, Sendable {
     private var waiting = ShortList<Waiter>()
 
     /// - Parameter ends: when its oldest client must have its answer. Default: 2.3 s after it has joined.
-    package init(_ rules: RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
+    package init(_ rules: consuming RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
         state = RaceState(rules, ends: ends)
     }
 

@@ -125,7 +125,6 @@ package struct RaceRules: Hashable, Sendable {
     /// - Parameters:
     ///   - providers: that may be asked for the name, in their order; of a lone one, the second address is a source of
     ///     its own.
-    ///   - localDNS: nil: there is none.
     ///   - isListed: section 1.
     ///   - isUnverified: whether the name is below `localdns.unverified`.
     package init(

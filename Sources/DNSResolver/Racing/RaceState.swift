@@ -15,13 +15,13 @@ struct RaceState: Hashable, Sendable {
     private(set) var began: Instant?
     private(set) var ends: Instant
 
-    init(_ rules: RaceRules, ends: Instant) {
-        self.rules = rules
+    init(_ rules: consuming RaceRules, ends: Instant) {
         self.ends = ends
         local = rules.line.firstIndex(where: \.isLocal)
         a = RaceLane(rules.a)
         aaaa = RaceLane(rules.aaaa)
         places = rules.line.map { _ in RaceLane.Places() }
+        self.rules = rules
     }
 
     /// Begins the race.

@@ -98,7 +98,7 @@ package enum NetworkNames {
     ]
 
     /// The name whose addresses show the prefix by which a network translates IPv4 addresses (RFC 7050).
-    static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
+    package static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
 
     /// Queried by hosts to detect that prefix, with the names of its addresses: only the network's own resolver knows it (RFC
     /// 8880). No list replaces them.

@@ -104,22 +104,21 @@ extension Answer {
     func withoutHints(_ type: RecordType, keepsSigned: Bool) -> Answer? {
         var left = self
         left.answers = []
-        var (found, used) = (0, 0)
         for record in answers {
             guard record.type == type else {
                 left.answers.append(record)
                 continue
             }
             guard let binding = ServiceBinding(rdata: record.rdata) else { return nil }
-            found += 1
             guard let bare = binding.withoutHints else { continue }
-            used += 1
             var changed = record
             changed.rdata = bare.rdata
             left.answers.append(changed)
         }
         if keepsSigned, answers.contains(where: { $0.coveredType == type }) { return self }
-        guard found == 0 || used > 0 else { return nil }
+        guard left.answers.contains(where: { $0.type == type }) || !answers.contains(where: { $0.type == type }) else {
+            return nil
+        }
         // A signature over what was changed is of no use.
         if left.answers != answers { left.answers.removeAll { $0.coveredType == type } }
         return left

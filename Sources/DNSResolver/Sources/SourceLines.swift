@@ -23,8 +23,6 @@ package final class SourceLines {
     /// - Parameters:
     ///   - probes: those of the providers: lines that take the place of others go on with their probes.
     ///   - forwarders: one for each `[[forward]]` entry, in order.
-    ///   - checks: of the addresses that LocalDNS gives for protected names.
-    ///   - certificateCheck: how strict they are (`[localdns] certificate_check`).
     ///   - unverified: suffixes whose servers have no TLS.
     ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
@@ -95,12 +93,14 @@ package final class SourceLines {
         return isDue
     }
 
-    /// The reason why none of these could be asked.
-    func reasonAgainst(_ indices: [Int]) -> String {
-        for index in indices {
-            if let reason = providers[index].unavailability { return "\(providers[index].name): \(reason)" }
+    /// Why none of the providers of a name could be asked.
+    func reasonAgainstProviders(of key: FlightKey) -> UpstreamFailure {
+        let eligible = eligible(for: key)
+        guard !eligible.isEmpty else { return .unusable("no provider for this name and type") }
+        for index in eligible {
+            if let reason = providers[index].unavailability { return .network("\(providers[index].name): \(reason)") }
         }
-        return "every address is in backoff after failures"
+        return .network("every address is in backoff after failures")
     }
 
     /// Whether some provider has a limit of calls.
@@ -175,7 +175,7 @@ package final class SourceLines {
         rules.isClockWrong = checks.isClockDoubtful
         rules.isInSearchDomain = isInSearchDomain
         rules.isGuarded = isGuarded
-        return (SourceLine(localDNS, .localDNS, eligible: eligible, members), rules)
+        return (SourceLine(localDNS, .localDNS, members), rules)
     }
 
     /// LocalDNS, or the servers of a `forward` entry, alone: asked for what clients want.
@@ -251,13 +251,10 @@ struct SourceLine {
 
     let upstream: any Upstream
     let upstreamSource: Source
-    /// The indices of the providers that may be asked, whether they can be or not.
-    let eligible: [Int]
-    /// Those that can be asked.
+    /// The providers that can be asked.
     var members: [Member]
 
-    init(_ upstream: any Upstream, _ upstreamSource: Source, eligible: [Int] = [], _ members: [Member] = []) {
-        self.eligible = eligible
+    init(_ upstream: any Upstream, _ upstreamSource: Source, _ members: [Member] = []) {
         self.members = members
         self.upstream = upstream
         self.upstreamSource = upstreamSource

@@ -45,17 +45,12 @@ package struct UpstreamReply: Equatable, Sendable {
 }
 
 extension UpstreamReply {
-    /// Whether the attempt was cancelled without any result.
-    var isCancelled: Bool {
-        results.count { if case .failure(.cancelled) = $0 { false } else { true } } == 0
-    }
-
-    /// Why the reply has no result at all; nil when it has one, or the attempt was cancelled.
+    /// Why the reply has no result at all, `.cancelled` only if nothing else is known; nil when it has one.
     package var failure: UpstreamFailure? {
         var last: UpstreamFailure?
         let found = results.count { result in
             guard case .failure(let failure) = result else { return true }
-            if failure != .cancelled { last = failure }
+            if last == nil || failure != .cancelled { last = failure }
             return false
         }
         return found == 0 ? last : nil
@@ -121,10 +116,8 @@ extension UpstreamFailure {
 package protocol SharedAnswers: AnyObject, Sendable {
     /// Begins a look-up.
     ///
-    /// - Parameters:
-    ///   - types: one, or two.
-    ///   - done: called once, never before this returns, with the answers found; not after `cancel()`. Whatever is missing
-    ///     is to be asked of a provider.
+    /// - Parameter done: called once, never before this returns, with the answers found; not after `cancel()`. Whatever is
+    ///   missing is to be asked of a provider.
     /// - Returns: nil when nothing is looked up now.
     func begin(
         _ key: FlightKey, _ types: [RecordType], done: @escaping @Loop ([SharedAnswer]) -> Void

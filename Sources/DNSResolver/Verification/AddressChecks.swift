@@ -38,9 +38,7 @@ package final class AddressChecks {
     /// The checks that wait for their turn, or are under way.
     private(set) var pending: [Subject: PendingCheck] = [:]
     private let waiting = FairQueue<PendingCheck>(capacity: AddressChecks.capacity)
-    private var places = FairShare(capacity: AddressChecks.limit)
-    /// The checks under way, by their places.
-    private var underWay: [FairShare.Ticket: PendingCheck] = [:]
+    private let underWay = FairQueue<PendingCheck>(capacity: AddressChecks.limit)
 
     /// - Parameter timeOfDay: nothing is recorded while that cannot be right.
     package nonisolated init(
@@ -80,11 +78,9 @@ package final class AddressChecks {
 
     // MARK: Waiting
 
-    /// Checks whether the server at `address` shows a certificate of the name.
+    /// Checks whether the server at `address`, which a server of LocalDNS gave, shows a certificate of the name.
     ///
     /// - Parameters:
-    ///   - server: the server of LocalDNS that gave the address.
-    ///   - holder: the client network whose fair share of the checks it counts against.
     ///   - end: when, without a verdict, it is `.unchecked`.
     ///   - done: called once with the verdict, never before this returns.
     package func check(
@@ -146,25 +142,23 @@ package final class AddressChecks {
         case .waiting(let ticket): waiting.remove(ticket)
         case .underWay(let ticket, let handshakes):
             handshakes.cancel()
-            places.remove(ticket)
-            underWay[ticket] = nil
+            underWay.remove(ticket)
         }
         check.place = .none
     }
 
     private func beginNext() {
-        while let ticket = waiting.first({ places.held(by: $0) }), let next = waiting[ticket] {
+        while let ticket = waiting.first({ underWay.held(by: $0) }), let next = waiting[ticket] {
             var displaced: PendingCheck?
-            if places.isFull {
-                displaced = places.yielding(to: next.holder).flatMap { underWay[$0] }
+            if underWay.isFull {
+                displaced = underWay.displace(for: next.holder)
                 guard let displaced else { return }
                 stop(displaced)
             }
             waiting.take(ticket)
-            let place = places.add(for: next.holder)
-            underWay[place] = next
             next.place = .underWay(
-                place, SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, isSilent: $0.1) })
+                underWay.append(next, for: next.holder),
+                SpawnedWork({ [self] in await look(at: next) }) { [self] in ended(next, $0.0, isSilent: $0.1) })
             guard let displaced else { continue }
             if displaced.isWaitedFor { enqueue(displaced) } else { pending[displaced.subject] = nil }
         }

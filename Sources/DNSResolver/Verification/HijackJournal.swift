@@ -19,7 +19,7 @@ package final class HijackJournal {
     private nonisolated static let sightingLimit = 32
 
     /// How many checks have failed since the start, including dropped entries.
-    package private(set) var total = 0
+    package var total: Int { totals.values.reduce(0, +) }
     /// The same by the server of LocalDNS that gave the address; servers beyond the limit are under `otherServers`.
     package private(set) var totals: [String: Int] = [:]
     /// The entries, the one seen last first.
@@ -59,7 +59,6 @@ package final class HijackJournal {
     func record(
         _ name: Name, _ address: IPAddress, from server: String, port: UInt16, _ evidence: CertificateEvidence
     ) {
-        total += 1
         let isCounted = totals[server] != nil || totals.count < Self.serversLimit
         totals[isCounted ? server : Self.otherServers, default: 0] += 1
         let now = timeOfDay()

@@ -78,10 +78,10 @@ package final class TimeOfDay {
         if let refused, isRecent(refused.at), !(answered.map { isRecent($0) } ?? false) {
             return .certificate(refused.provider)
         }
-        let recent = learned.filter { isRecent($0.value.at) }
-        guard recent.count >= Self.witnesses else { return nil }
+        var found = 0
         var nearest: (provider: String, ahead: Int64)?
-        for (provider, said) in recent {
+        for (provider, said) in learned where isRecent(said.at) {
+            found += 1
             let ahead = OutsideNumber(said.time) + (clock.now - said.at).components.seconds - own
             guard ahead.within(-Self.tolerance...Self.tolerance) == nil else { return nil }
             let seconds: Int64 = ahead.clamped(to: .min ... .max)
@@ -89,7 +89,7 @@ package final class TimeOfDay {
                 nearest = (provider, seconds)
             }
         }
-        return nearest.map { .service($0.provider, ahead: $0.ahead) }
+        return found < Self.witnesses ? nil : nearest.map { .service($0.provider, ahead: $0.ahead) }
     }
 
     private func isRecent(_ time: Instant) -> Bool { clock.now - time <= Self.memory }

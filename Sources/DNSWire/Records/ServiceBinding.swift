@@ -3,14 +3,15 @@
 /// Parsed strictly, since a malformed record invalidates its whole RRset (section 2.2). Unchanged parts are written as
 /// they were received, byte for byte.
 package struct ServiceBinding: Hashable, Sendable {
-    /// Numbers of SvcParams (RFC 9460 section 14.3.2).
-    private enum Key {
+    /// Numbers of SvcParams (RFC 9460 section 14.3.2, RFC 9461 section 5).
+    package enum Key {
         static let mandatory: UInt16 = 0
-        static let alpn: UInt16 = 1
+        package static let alpn: UInt16 = 1
         static let noDefaultALPN: UInt16 = 2
-        static let port: UInt16 = 3
-        static let ipv4Hint: UInt16 = 4
-        static let ipv6Hint: UInt16 = 6
+        package static let port: UInt16 = 3
+        package static let ipv4Hint: UInt16 = 4
+        package static let ipv6Hint: UInt16 = 6
+        package static let path: UInt16 = 7
         static let invalid: UInt16 = 65_535
     }
 
@@ -18,6 +19,12 @@ package struct ServiceBinding: Hashable, Sendable {
     private let head: [UInt8]
     /// The values of the SvcParams, by their numbers.
     private var parameters: [UInt16: [UInt8]] = [:]
+
+    /// - Parameter parameters: the values of the SvcParams, each of 65,535 bytes at most.
+    package init(priority: UInt16, target: Name, parameters: [UInt16: [UInt8]]) {
+        head = Self.bytes(priority) + target.wire
+        self.parameters = parameters
+    }
 
     /// - Returns: nil for rdata that is malformed.
     package init?(rdata: [UInt8]) {
@@ -92,9 +99,12 @@ package struct ServiceBinding: Hashable, Sendable {
 
     /// The rdata in wire form.
     package var rdata: [UInt8] {
-        func bytes(_ number: UInt16) -> [UInt8] { [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] }
-        return parameters.sorted { $0.key < $1.key }.reduce(into: head) { rdata, parameter in
-            rdata += bytes(parameter.key) + bytes(UInt16(parameter.value.count)) + parameter.value
+        parameters.sorted { $0.key < $1.key }.reduce(into: head) { rdata, parameter in
+            rdata += Self.bytes(parameter.key) + Self.bytes(UInt16(parameter.value.count)) + parameter.value
         }
+    }
+
+    private static func bytes(_ number: UInt16) -> [UInt8] {
+        [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]
     }
 }

@@ -1,10 +1,11 @@
+import DNSResolver
 import DNSWire
 import Scheduling
 import TestSupport
 import TestUpstreams
 import Testing
 
-@testable import DNSResolver
+@testable import Upstreams
 
 /// How the prefix of a network's translator is found (RFC 7050).
 @Suite(.onLoop)
