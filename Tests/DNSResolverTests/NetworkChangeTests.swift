@@ -143,9 +143,9 @@ struct NetworkChangeTests {
         #expect(await machine.ask("www.example.com", .a).isStale)
     }
 
-    @Test func `numbers are distinguished by policy and network, also when they wrap`() {
+    @Test @Loop func `numbers are distinguished by policy and network, also when they wrap`() {
         let number = PolicyGeneration()
-        var generations = Generations(number)
+        let generations = Generations(number)
         let first = generations.current
         generations.beginNetwork()
         let second = generations.current

@@ -1,9 +1,11 @@
 import DNSCache
 import DNSWire
+import Scheduling
 package import Synchronization
 
 /// Which cached answers may be used: under the policy in force, on the present network, for a question that takes a
 /// route.
+@Loop
 struct AnswerRules {
     /// The route under which answers from the configuration are cached, which no question takes: the UDP threads serve
     /// them in the present generation, and on the loop they are made again.
@@ -13,7 +15,7 @@ struct AnswerRules {
     private static let translatedRoute = UInt16.max - 2
 
     var policy: ResolverPolicy
-    var generations: Generations
+    let generations: Generations
 
     func tag(of source: Source) -> UInt16 { policy.sources.tag(of: source) }
 
@@ -81,13 +83,14 @@ struct AnswerRules {
 /// Both kinds of change increment one number, so a UDP thread compares one value: an answer of an older generation is
 /// decided again on the loop, and there the two marks say how it may be used. An answer that an older policy allowed
 /// may be wrong now; one from another network is only stale.
-struct Generations {
+@Loop
+final class Generations {
     private let number: PolicyGeneration
     /// The number with which the policy in force began, and that with which the present network did.
     private var policyBegan: UInt32
     private var networkBegan: UInt32
 
-    init(_ number: PolicyGeneration) {
+    nonisolated init(_ number: PolicyGeneration) {
         self.number = number
         policyBegan = number.current
         networkBegan = number.current
@@ -97,13 +100,13 @@ struct Generations {
     var current: UInt32 { number.current }
 
     /// Called after the policy was replaced.
-    mutating func beginPolicy() {
+    func beginPolicy() {
         number.advance()
         policyBegan = number.current
     }
 
     /// Called after the network has changed.
-    mutating func beginNetwork() {
+    func beginNetwork() {
         number.advance()
         networkBegan = number.current
     }

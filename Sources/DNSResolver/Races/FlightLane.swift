@@ -42,7 +42,8 @@ final class FlightLane {
     init(_ type: RecordType, _ key: FlightKey, _ policy: ResolverPolicy, _ store: AnswerStore) {
         self.type = type
         cached = store.cached(key, type)
-        lastResort = policy.lastResort.kind(of: Question(name: key.name, type: type))
+        lastResort = policy.lastResort.answer(to: Question(name: key.name, type: type), ttl: 0)
+            .map { $0.isNegative(for: type) ? .noData : .records }
     }
 
     /// Whether clients were given LocalDNS's addresses without proof.
@@ -169,26 +170,9 @@ extension AnswerStore.Cached {
     }
 }
 
-extension Presets {
-    fileprivate func kind(of question: Question) -> RaceAnswer.Kind? {
-        answer(to: question, ttl: 0).map { $0.isNegative(for: question.type) ? .noData : .records }
-    }
-}
-
 extension Answer {
     /// What it says of a type, for a race.
     func said(_ type: RecordType) -> RaceReply {
         responseCode == .nameError ? .nxDomain : isNegative(for: type) ? .noData : .records(1)
-    }
-}
-
-extension UpstreamResult {
-    /// What it says of a type, for a race; nil: it failed.
-    func said(_ type: RecordType) -> RaceReply? {
-        switch self {
-        case .answer(let answer): answer.said(type)
-        case .indeterminateEmpty: .empty
-        case .failure: nil
-        }
     }
 }

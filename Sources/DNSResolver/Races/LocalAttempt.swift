@@ -33,7 +33,6 @@ struct LocalAttempt {
         }
         var found = FlightLane.Found(
             place: place, answer: Answer(), source: answers.line.upstreamSource, server: reply.server)
-        var said = result.said(type)
         switch result {
         case .answer(let answer): found.answer = answer
         case .indeterminateEmpty(let ttl): found.answer = .empty(answers.key.name, sent: ttl)
@@ -44,14 +43,14 @@ struct LocalAttempt {
             }
             found = FlightLane.Found(answer, isStored: false)
             found.place = place
-            said = answer.said(type)
         }
+        var said = found.answer.said(type)
         if answers.race.rules.trustsLocalDNS {
             answers[part].found.append(found)
         } else {
             answers[part].local = found
             answers[part].localAddresses = found.answer.distinctAddresses
-            if case .records? = said, type.isAddress { said = .records(answers[part].localAddresses.count) }
+            if case .records = said, type.isAddress { said = .records(answers[part].localAddresses.count) }
         }
         return .replied(place, RaceReplies(part, said))
     }

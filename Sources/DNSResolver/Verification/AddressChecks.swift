@@ -88,23 +88,20 @@ package final class AddressChecks {
         done: @escaping @Loop (AddressVerdict) -> Void
     ) -> any Cancellable {
         let subject = Subject(name: name, address: address)
-        let waiter = CheckWaiter(done) { [self] in left(subject, isCancelled: true) }
         let isSilent = silent.value(for: address, at: clock.now) != nil
         if let verdict = known(address, for: name) ?? (isSilent ? .unverified : nil) {
-            waiter.timer = clock.schedule(at: clock.now) { waiter.resume(verdict) }
-            return waiter
+            return CheckWaiter(clock.schedule(at: clock.now) { done(verdict) })
         }
-        waiter.timer = clock.schedule(at: end) { [self] in
+        let check = pending[subject] ?? PendingCheck(subject, from: server, holder: holder)
+        let timer = clock.schedule(at: end) { [self] in
             // Another check may have reached a verdict.
-            waiter.resume(known(address, for: name) ?? .unchecked)
+            done(check.verdict ?? known(address, for: name) ?? .unchecked)
             left(subject, isCancelled: false)
         }
+        let waiter = CheckWaiter(timer) { [self] in left(subject, isCancelled: true) }
         guard clock.now < end else { return waiter }
-        if let check = pending[subject] {
-            check.add(waiter)
-        } else {
-            let check = PendingCheck(subject, from: server, holder: holder)
-            check.add(waiter)
+        check.add(waiter)
+        if pending[subject] == nil {
             enqueue(check)
             beginNext()
         }
@@ -133,7 +130,8 @@ package final class AddressChecks {
     private func end(_ check: PendingCheck, _ verdict: AddressVerdict?) {
         stop(check)
         pending[check.subject] = nil
-        if let verdict { for waiter in check.waiters { waiter.resume(verdict) } }
+        check.verdict = verdict
+        if verdict != nil { for waiter in check.waiters { waiter.timer.fire() } }
     }
 
     private func stop(_ check: PendingCheck) {
@@ -224,6 +222,7 @@ final class PendingCheck {
     /// The client network whose fair share it counts against: that of the client for which it was first wanted.
     let holder: ClientNetwork
     var place = Place.none
+    var verdict: AddressVerdict?
     private(set) var waiters: [CheckWaiter] = []
 
     init(_ subject: AddressChecks.Subject, from server: String, holder: ClientNetwork) {
@@ -234,10 +233,10 @@ final class PendingCheck {
 
     var isUnderWay: Bool { if case .underWay = place { true } else { false } }
 
-    var isWaitedFor: Bool { waiters.contains(where: \.isWaiting) }
+    var isWaitedFor: Bool { waiters.contains(where: \.timer.isPending) }
 
     func add(_ waiter: CheckWaiter) {
-        waiters.removeAll { !$0.isWaiting }
+        waiters.removeAll { !$0.timer.isPending }
         waiters.append(waiter)
     }
 }
@@ -245,28 +244,17 @@ final class PendingCheck {
 /// What waits for the verdict of a check.
 @Loop
 final class CheckWaiter: Cancellable {
-    private var done: (@Loop (AddressVerdict) -> Void)?
-    private var onCancel: (@Loop () -> Void)?
-    /// Fires when it waits no longer.
-    var timer: LoopTimer?
+    /// Fires with the verdict, or when it is waited for no longer.
+    let timer: LoopTimer
+    private let onCancel: @Loop () -> Void
 
-    init(_ done: @escaping @Loop (AddressVerdict) -> Void, onCancel: @escaping @Loop () -> Void) {
-        self.done = done
-        self.onCancel = onCancel
-    }
-
-    var isWaiting: Bool { done != nil }
-
-    /// Does nothing after the first time, and after `cancel()`.
-    func resume(_ verdict: AddressVerdict) {
-        timer.take()?.cancel()
-        onCancel = nil
-        done.take()?(verdict)
+    init(_ timer: LoopTimer, onCancel: @escaping @Loop () -> Void = {}) {
+        (self.timer, self.onCancel) = (timer, onCancel)
     }
 
     func cancel() {
-        timer.take()?.cancel()
-        done = nil
-        onCancel.take()?()
+        guard timer.isPending else { return }
+        timer.cancel()
+        onCancel()
     }
 }
