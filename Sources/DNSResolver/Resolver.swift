@@ -104,7 +104,7 @@ package final class Resolver {
     }
 
     private func putInForce(isNewGeneration: Bool) {
-        flights.adopt(isOn ? configured : configured.switchedOff)
+        flights.policy = isOn ? configured : configured.switchedOff
         guard isNewGeneration else { return }
         // After the policy: a thread that sees the new number gets the new policy.
         store.beginGeneration()

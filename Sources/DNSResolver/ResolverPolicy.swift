@@ -128,11 +128,8 @@ extension Translation: CustomStringConvertible {
 }
 
 extension NAT64Prefix {
-    /// The answer to AAAA that stands for one to A: the same aliases, and a record for each address that can be translated
-    /// (RFC 6147 section 5.1.7).
-    ///
-    /// - Parameter longest: seconds that no TTL of the addresses exceeds.
-    /// - Returns: nil when no address can be translated.
+    /// The answer to AAAA that stands for one to A: the same aliases, and a record of `longest` seconds at most for each
+    /// address that can be translated (RFC 6147 section 5.1.7); nil when none can be.
     func translated(_ answer: Answer, longest: UInt32) -> Answer? {
         let records = answer.answers.compactMap { record -> Record? in
             guard let ipv4 = record.address else { return record.type == .rrsig ? nil : record }

@@ -33,12 +33,8 @@ package final class FailureMemory {
     /// Whether no failure is remembered.
     var isEmpty: Bool { failures.isEmpty }
 
-    /// Why the question failed, while it is not to be asked again.
-    ///
-    /// - Parameters:
-    ///   - hasStale: whether there is a stale answer: where one was given, the pause ends with it.
-    ///   - recovery: when a backoff of a provider last ended: a failure of what was asked before is no longer
-    ///     remembered.
+    /// Why the question failed, while it is not to be asked again: where a stale answer was given, the pause ends with that,
+    /// and what was asked before a provider last recovered is remembered no longer.
     package func remembered(
         _ flight: FlightKey, _ type: RecordType, at now: Instant, hasStale: Bool = false, recovery: Instant? = nil
     ) -> ExtendedError? {

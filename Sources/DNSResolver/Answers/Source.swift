@@ -43,9 +43,7 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
     /// There was none: SERVFAIL.
     case failure
 
-    /// - Parameters:
-    ///   - tag: the number of the source, of this policy or an earlier one.
-    ///   - route: by which the source was asked.
+    /// That of a source's number, of this policy or an earlier one, which was asked by this route.
     init(_ tag: UInt16, route: Route) {
         if SourceTags.isProvider(tag) {
             self = SourceTags.isShared(tag) ? .shared : .provider

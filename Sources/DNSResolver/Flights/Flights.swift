@@ -6,8 +6,8 @@ package import Scheduling
 /// too many of them.
 @Loop
 final class Flights {
-    /// The policy in force.
-    private(set) var policy: ResolverPolicy
+    /// The policy in force. What is under way goes on by its own.
+    var policy: ResolverPolicy
     let store: AnswerStore
     let clock: any LoopClock
     let coalescer: Coalescer<Flight>
@@ -34,9 +34,6 @@ final class Flights {
             scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
             generation: store.generation, trace: client?.trace)
     }
-
-    /// Puts another policy in force. What is under way goes on by its own.
-    func adopt(_ policy: ResolverPolicy) { self.policy = policy }
 
     /// Gives all up: the clients that wait ask again.
     func abandonAll() { for flight in coalescer.removeAll() { flight.abandon() } }
@@ -103,11 +100,7 @@ package final class SingleRace {
         flights = Flights(policy, store: store, clock: clock, limit: Self.limit)
     }
 
-    /// Asks for a type of a name.
-    ///
-    /// - Parameters:
-    ///   - name: in lower case.
-    ///   - done: called once, with the answer and the name of its source, or with the reason why there is none.
+    /// Asks for a type of a name in lower case. Calls `done` once: with the answer and its source, or why there is none.
     package func ask(
         _ name: Name, _ type: RecordType, by route: Route,
         done: @escaping @Loop (_ answer: Answer?, _ source: SourceName, _ reason: String) -> Void

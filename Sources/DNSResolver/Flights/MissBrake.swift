@@ -40,8 +40,6 @@ final class MissBrake {
     var count: Int { recent.count + older.count }
 
     /// Counts a miss. Returns why it costs its client network too much, and what is reported of it; nil where it does not.
-    ///
-    /// - Parameter share: how many calls the network may have caused (`SourceLines.callShare`).
     func refusal(
         of key: FlightKey, share: @autoclosure () -> Int?, at now: Instant
     ) -> (reason: String, event: ResolverEvent)? {
@@ -60,10 +58,7 @@ final class MissBrake {
         )
     }
 
-    /// Counts a miss, unless the client network has had its share.
-    ///
-    /// - Parameter name: in lower case.
-    /// - Returns: the domain where the miss is refused: the last two labels.
+    /// Counts a miss of a name in lower case, unless the client network has had its share: then returns the last two labels.
     func refuses(_ name: Name, of network: ClientNetwork, at now: Instant) -> Name? {
         guard let limits else { return nil }
         let domain = name.owner

@@ -44,9 +44,7 @@ package final class LocalAnswers: Sendable {
         package var kind: AnswerKind { if case .configured(_, .preset) = self { .preset } else { .rule } }
     }
 
-    /// The local reply to `question`; nil when a source must be asked.
-    ///
-    /// - Parameter isSigned: whether the client wants signatures, or validates them.
+    /// The local reply to `question`, whose client may want signatures or validate them; nil when a source must be asked.
     package func reply(to question: Question, policy: RoutePolicy, isSigned: Bool = false) -> Reply? {
         switch (question.class, question.type) {
         case (_, .axfr), (_, .ixfr):

@@ -19,10 +19,8 @@ final class SharedTurn {
 
     init(for answers: FlightAnswers, _ shared: any SharedAnswers) { (self.answers, self.shared) = (answers, shared) }
 
-    /// Begins the look-up.
-    ///
-    /// - Parameter done: called once, never before this returns, with the answers found; not after `cancel()`.
-    /// - Returns: whether anything is looked up.
+    /// Begins the look-up, if there is anything to look up. Calls `done` once, never before this returns, with the answers
+    /// found; not after `cancel()`.
     func begin(done: @escaping @Loop ([SharedAnswer]) -> Void) -> Bool {
         // Both families, although one may not be wanted: they are one value.
         lookUp = shared.begin(answers.key, answers.types, done: done)

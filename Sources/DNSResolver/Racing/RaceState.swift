@@ -125,9 +125,7 @@ struct RaceState: Hashable, Sendable {
         return RaceAnswer(.failure, .serverFailure, .nowhere(isForged: isForged), life: Strategy.shortLife)
     }
 
-    /// The best that is known of one type by itself.
-    ///
-    /// - Parameter atOwnEnd: for a client whose time is over, while others go on waiting.
+    /// The best that is known of one type by itself; at a client's own end while others go on waiting.
     func known(_ part: RacePart, _ now: Instant, atOwnEnd: Bool = false) -> RaceAnswer? {
         if let first = self[part].first {
             // 5.3: LocalDNS's addresses are given instead, of listed names the verified.

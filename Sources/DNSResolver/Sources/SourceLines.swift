@@ -53,8 +53,6 @@ package final class SourceLines {
     ///
     /// The same for all types of a name, and always the same under one policy: for a name that is asked for by client
     /// network, answers of LocalDNS are cached in that scope too.
-    ///
-    /// - Parameter client: nil: a look-up without a client.
     package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
         guard let scoping = clientScoping, case .protect = route,
             providers.contains(where: { $0.clientScoping != nil && $0.serves(name) })

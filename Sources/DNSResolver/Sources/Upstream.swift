@@ -127,11 +127,7 @@ package protocol SharedAnswers: AnyObject, Sendable {
 /// One look-up among the shared answers, and the turn to ask that goes with it, until `cancel()`.
 @Loop
 package protocol SharedLookup: Cancellable {
-    /// Shares what an authenticated provider has answered meanwhile.
-    ///
-    /// - Parameters:
-    ///   - provider: its index in the policy.
-    ///   - server: the address and port that answered.
+    /// Shares what an authenticated provider, by its index in the policy, has answered from this address and port meanwhile.
     func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String)
 }
 
