@@ -105,7 +105,7 @@ private final class Store {
             }
         }
         let sum = checksum(of: key + value)
-        value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+        value.append(sum, bytes: checksumSize)
         try file.connection.run(
             "INSERT OR REPLACE INTO answer (id, question, until, value) VALUES (?, ?, ?, ?)",
             .integer(script.integer(1)), .blob(key), .integer(script.integer(Self.today)), .blob(value))

@@ -5,7 +5,6 @@ import DNSWire
 final class AnswerFile {
     /// The identifier of our files in SQLite's header ("hdns").
     static let applicationID: Int64 = 0x6864_6e73
-    /// The version of the format.
     static let version: Int64 = 1
     /// In one transaction: so every header says which program owns the file. `auto_vacuum`, by which unused pages can be
     /// returned, can be set only before any write.
@@ -115,7 +114,7 @@ final class AnswerFile {
                 continue
             }
             let sum = checksum(of: value, after: checksum(of: question))
-            value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+            value.append(sum, bytes: checksumSize)
             try insert.run([.integer(until ?? 0), .blob(question), .blob(value)])
         }
         return written

@@ -1,3 +1,4 @@
+import DNSWire
 import Glibc
 import Platform
 
@@ -74,6 +75,6 @@ struct StoreFolder {
         let header = try readFile(path, limit: idPlace.upperBound)
         return header.isEmpty
             || header.count == idPlace.upperBound && header.starts(with: magic)
-                && header[idPlace].reduce(0) { $0 << 8 | Int64($1) } == AnswerFile.applicationID
+                && header[idPlace].number == AnswerFile.applicationID
     }
 }

@@ -59,30 +59,25 @@ extension StoredAnswer {
     /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
     /// - Returns: nil for a value that is not as it was written.
     static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
-        let (end, tail) = (value.count - checksumSize, Array(question.suffix(5)))
-        guard end > 0, question.count > 5, tail[4] < 4 else { return nil }
-        let sum = checksum(of: value[..<end], after: checksum(of: question))
-        guard value[end...].reduce(0, { $0 << 8 | UInt64($1) }) == sum,
+        let tail = question.suffix(5)
+        guard value.count > checksumSize, question.count > 5, let flags = tail.last, flags < 4,
+            value.suffix(checksumSize).number
+                == checksum(of: value.dropLast(checksumSize), after: checksum(of: question)),
             let name = try? Name(wire: Array(question.dropLast(5)))
         else { return nil }
-        let type = RecordType(rawValue: UInt16(tail[0]) << 8 | UInt16(tail[1]))
-        let `class` = RecordClass(rawValue: UInt16(tail[2]) << 8 | UInt16(tail[3]))
+        let type = RecordType(rawValue: UInt16(truncatingIfNeeded: tail.prefix(2).number))
+        let `class` = RecordClass(rawValue: UInt16(truncatingIfNeeded: tail.dropFirst(2).prefix(2).number))
         var answers: [StoredAnswer] = []
-        var start = 0
-        while start < end {
-            let records = start + AnswerHead.size
-            guard records <= end else { return nil }
-            let next = records + (Int(value[records - 2]) << 8 | Int(value[records - 1]))
-            let head = AnswerHead(value[start..<records])
+        var rest = ByteReader(value.dropLast(checksumSize))
+        while !rest.isAtEnd {
             // AAAA stands last.
-            guard next <= end, type != .aaaa, !head.isSix || type == .a,
-                answers.last.map({ head.isSix && !$0.head.isSix }) ?? true,
+            guard let head = rest.bytes(AnswerHead.size).map(AnswerHead.init), let records = rest.string(behind: 2),
+                type != .aaaa, !head.isSix || type == .a, answers.last.map({ head.isSix && !$0.head.isSix }) ?? true,
                 let answer = StoredAnswer(
-                    Question(name: name, type: head.isSix ? .aaaa : type, class: `class`), flags: tail[4], head,
-                    Array(value[records..<next]))
+                    Question(name: name, type: head.isSix ? .aaaa : type, class: `class`), flags: flags, head,
+                    Array(records))
             else { return nil }
             answers.append(answer)
-            start = next
         }
         return answers
     }
@@ -114,8 +109,8 @@ package struct AnswerHead: Equatable, Sendable {
     var policy: UInt64
     var counts: PackedAnswer.SectionCounts
 
-    /// Bytes of it, of which the last two are the length of the records.
-    static let size = 35
+    /// Bytes of it.
+    static let size = 33
     /// TTLs in seconds: up to the maximum of `cache.max_ttl`.
     static let lifetimes: ClosedRange<UInt32> = 1...7 * 86_400
     /// Times of storing are written as seconds since this one.
@@ -123,19 +118,17 @@ package struct AnswerHead: Equatable, Sendable {
     /// The last one that five bytes can say.
     private static let latest = earliest + (1 << 40) - 1
 
-    /// Appends it, and then the records that it speaks of.
+    /// Appends it, and then the records that it speaks of, behind their length in two bytes.
     func append(to bytes: inout [UInt8], _ records: [UInt8]) {
-        bytes.append(addingCapacity: Self.size) { output in
-            output.append(
-                (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4, bytes: 1)
-            output.append(epoch, bytes: 2)
-            output.append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, bytes: 5)
-            output.append(lifetime, bytes: 3)
-            output.append(source, bytes: 8)
-            output.append(policy, bytes: 8)
-            for count in [counts.answer, counts.authority, counts.additional] { output.append(count, bytes: 2) }
-            output.append(records.count, bytes: 2)
-        }
+        bytes.append(
+            (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4, bytes: 1)
+        bytes.append(epoch, bytes: 2)
+        bytes.append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, bytes: 5)
+        bytes.append(lifetime, bytes: 3)
+        bytes.append(source, bytes: 8)
+        bytes.append(policy, bytes: 8)
+        for count in [counts.answer, counts.authority, counts.additional] { bytes.append(count, bytes: 2) }
+        bytes.append(records.count, bytes: 2)
         bytes += records
     }
 }
@@ -159,7 +152,7 @@ extension AnswerHead {
         var rest = bytes
         func next(_ count: Int) -> UInt64 {
             defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count).reduce(0) { $0 << 8 | UInt64($1) }
+            return rest.prefix(count).number
         }
         let kind = UInt16(next(1))
         (isSix, isNegative) = (kind & 1 != 0, kind & 2 != 0)
@@ -184,15 +177,6 @@ extension [UInt8] {
         guard type > 0, self[type - 1] == 0, self[type] == UInt8(RecordType.aaaa.rawValue) else { return false }
         self[type] = UInt8(RecordType.a.rawValue)
         return true
-    }
-}
-
-extension OutputSpan<UInt8> {
-    /// Appends the lowest bytes of a number, the highest of them first.
-    mutating func append(_ number: some FixedWidthInteger, bytes: Int) {
-        for shift in stride(from: (bytes - 1) * 8, through: 0, by: -8) {
-            append(UInt8(truncatingIfNeeded: number >> shift))
-        }
     }
 }
 

@@ -144,7 +144,7 @@ extension AnswerFile {
         var value: [UInt8] = []
         for stored in answers { stored.head.append(to: &value, stored.answer.body) }
         let sum = checksum(of: question + value)
-        value.append(addingCapacity: checksumSize) { $0.append(sum, bytes: checksumSize) }
+        value.append(sum, bytes: checksumSize)
         try connection.run(
             "INSERT OR REPLACE INTO answer (until, question, value) VALUES (0, ?, ?)", .blob(question), .blob(value))
     }

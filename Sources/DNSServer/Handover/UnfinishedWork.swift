@@ -1,4 +1,5 @@
 import CSystem.Linux
+import DNSWire
 import Glibc
 package import Platform
 import Scheduling
@@ -15,16 +16,9 @@ package struct UnfinishedWork: Sendable {
         let message: [UInt8]
 
         /// Its client; nil for an origin that is none.
-        var client: SocketAddress? {
-            unsafe withUnsafePointer(to: origin.peer) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe SocketAddress($0, length: origin.peer_length)
-                }
-            }
-        }
+        var client: SocketAddress? { SocketAddress(origin.peer, length: origin.peer_length) }
     }
 
-    /// A TCP connection.
     struct Connection: Sendable {
         let socket: PassedDescriptor
         let peer: SocketAddress
@@ -60,41 +54,54 @@ package struct UnfinishedWork: Sendable {
     // MARK: The file
 
     var bytes: [UInt8] {
-        var file = FieldList()
-        file.append(Self.version)
+        var file: [UInt8] = []
+        file.append(field: Self.version)
         for each in datagrams {
-            file.append(Array("\(each.server)".utf8))
-            unsafe file.append(withUnsafeBytes(of: each.origin) { unsafe Array($0) })
-            file.append(Array("\(each.waited.nanoseconds)".utf8))
-            file.append(each.message)
+            file.append(field: Array("\(each.server)".utf8))
+            unsafe file.append(field: withUnsafeBytes(of: each.origin) { unsafe Array($0) })
+            file.append(field: Array("\(each.waited.nanoseconds)".utf8))
+            file.append(field: each.message)
         }
-        file.append([])
+        file.append(field: [])
         for each in connections {
-            file.append(Array((each.socket.ends ?? "").utf8))
-            file.append(each.input)
-            file.append(each.output)
+            file.append(field: Array((each.socket.ends ?? "").utf8))
+            file.append(field: each.input)
+            file.append(field: each.output)
         }
-        return file.bytes
+        return file
     }
 
     /// Reads a file, and finds the connections of which it tells; what does not fit is left out.
     ///
     /// - Parameter sockets: the connections; those that are broken, and those of which the file does not tell, are closed.
     init(_ bytes: [UInt8], _ sockets: [PassedDescriptor]) {
-        var file = FieldList(bytes)
-        guard file.next() == Self.version else { return }
-        while let server = file.next(), !server.isEmpty {
-            guard let origin = file.next(), let waited = file.next(), let message = file.next() else { return }
+        var file = ByteReader(bytes)
+        guard file.field() == Self.version else { return }
+        while let server = file.field(), !server.isEmpty {
+            guard let origin = file.field(), let waited = file.field(), let message = file.field() else { return }
             if let datagram = Datagram(server, origin, waited, message) { datagrams.append(datagram) }
         }
         var open: [String: PassedDescriptor] = [:]
         for socket in sockets { if let ends = socket.ends { open[ends] = socket } }
-        while let ends = file.next(), let input = file.next(), let output = file.next() {
+        while let ends = file.field(), let input = file.field(), let output = file.field() {
             guard let socket = open.removeValue(forKey: String(decoding: ends, as: UTF8.self)), let peer = socket.peer
             else { continue }
             connections.append(Connection(socket: socket, peer: peer, input: input, output: output))
         }
     }
+}
+
+extension [UInt8] {
+    /// Appends a string behind its length in four bytes; one of 4 GiB would be cut.
+    fileprivate mutating func append(field: [UInt8]) {
+        let length = UInt32(clamping: field.count)
+        append(length, bytes: 4)
+        append(contentsOf: field.prefix(Int(length)))
+    }
+}
+
+extension ByteReader {
+    fileprivate mutating func field() -> [UInt8]? { string(behind: 4).map { Array($0) } }
 }
 
 extension UnfinishedWork.Datagram {
@@ -112,33 +119,6 @@ extension UnfinishedWork.Datagram {
         self.init(
             server: server, origin: copy, waited: min(max(.nanoseconds(waited), .zero), Self.patience),
             message: message)
-    }
-}
-
-/// Byte strings one after the other in a file, each behind its length in four bytes.
-struct FieldList {
-    private(set) var bytes: [UInt8]
-    /// Index of the first byte that `next()` has not returned.
-    private var start = 0
-
-    /// - Parameter bytes: of a file; empty: a new one.
-    init(_ bytes: [UInt8] = []) { self.bytes = bytes }
-
-    /// Appends a string; one of 4 GiB would be cut.
-    mutating func append(_ field: [UInt8]) {
-        let length = UInt32(clamping: field.count)
-        for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: length >> shift)) }
-        bytes.append(contentsOf: field.prefix(Int(length)))
-    }
-
-    /// Returns the next string; nil at the end, and when less than a whole one is left.
-    mutating func next() -> [UInt8]? {
-        guard bytes.count - start >= 4 else { return nil }
-        let length = bytes[start..<(start + 4)].reduce(0) { $0 << 8 | Int($1) }
-        guard bytes.count - start - 4 >= length else { return nil }
-        let first = start + 4
-        start = first + length
-        return Array(bytes[first..<start])
     }
 }
 

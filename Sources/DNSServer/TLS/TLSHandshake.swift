@@ -153,7 +153,7 @@ struct ProxyHeader {
             return .isInvalid
         }
         guard bytes.count >= Self.fixed else { return .needs(Self.fixed - bytes.count) }
-        let length = Int(bytes[14]) << 8 | Int(bytes[15])
+        let length = Int(bytes[14..<16].number)
         guard bytes.starts(with: Self.signature), bytes[12] >> 4 == 2, length <= Self.longest else {
             return .isInvalid
         }
@@ -161,23 +161,23 @@ struct ProxyHeader {
         switch (bytes[12] & 0xf, bytes[13]) {
         case (0, _), (1, 0): return .isDone(client: nil)
         case (1, 0x11) where length >= 12:
-            let address = UInt32(truncatingIfNeeded: number(at: Self.fixed, count: 4))
-            return .isDone(client: SocketAddress(ipv4: address, port: port(at: Self.fixed + 8)))
+            let address = UInt32(truncatingIfNeeded: number(at: 0, bytes: 4))
+            return .isDone(client: SocketAddress(ipv4: address, port: port(at: 8)))
         case (1, 0x21) where length >= 36:
-            let (high, low) = (number(at: Self.fixed, count: 8), number(at: Self.fixed + 8, count: 8))
-            let port = port(at: Self.fixed + 32)
+            let (high, low) = (number(at: 0, bytes: 8), number(at: 8, bytes: 8))
             // A proxy that listens on both families reports a client of IPv4 as `::ffff:192.0.2.1`.
             if high == 0, low >> 32 == 0xffff {
-                return .isDone(client: SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port))
+                return .isDone(client: SocketAddress(ipv4: UInt32(truncatingIfNeeded: low), port: port(at: 32)))
             }
-            return .isDone(client: SocketAddress(ipv6: high, low, port: port))
+            return .isDone(client: SocketAddress(ipv6: high, low, port: port(at: 32)))
         default: return .isInvalid
         }
     }
 
-    private func number(at place: Int, count: Int) -> UInt64 {
-        bytes[place..<(place + count)].reduce(0) { $0 << 8 | UInt64($1) }
+    /// - Parameter place: behind the fixed part.
+    private func number(at place: Int, bytes count: Int) -> UInt64 {
+        bytes[Self.fixed...].dropFirst(place).prefix(count).number
     }
 
-    private func port(at place: Int) -> UInt16 { UInt16(bytes[place]) << 8 | UInt16(bytes[place + 1]) }
+    private func port(at place: Int) -> UInt16 { UInt16(truncatingIfNeeded: number(at: place, bytes: 2)) }
 }

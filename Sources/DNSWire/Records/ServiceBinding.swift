@@ -22,43 +22,36 @@ package struct ServiceBinding: Hashable, Sendable {
 
     /// - Parameter parameters: the values of the SvcParams, each of 65,535 bytes at most.
     package init(priority: UInt16, target: Name, parameters: [UInt16: [UInt8]]) {
-        head = Self.bytes(priority) + target.wire
+        var head: [UInt8] = []
+        head.append(priority, bytes: 2)
+        self.head = head + target.wire
         self.parameters = parameters
     }
 
     /// - Returns: nil for rdata that is malformed.
     package init?(rdata: [UInt8]) {
-        var rest = rdata[...]
-        guard Self.takeNumber(&rest) != nil, Self.takeName(&rest) else { return nil }
-        head = Array(rdata[..<rest.startIndex])
-        var last: UInt16?
-        while !rest.isEmpty {
-            guard let key = Self.takeNumber(&rest), let length = Self.takeNumber(&rest), rest.count >= length,
-                key != Key.invalid, last.map({ $0 < key }) ?? true
+        var rest = ByteReader(rdata)
+        guard rest.number(2) != nil, Self.takeName(&rest) else { return nil }
+        head = Array(rdata[..<rest.rest.startIndex])
+        var last = -1
+        while !rest.isAtEnd {
+            guard let number = rest.number(2), let key = UInt16(exactly: number), let value = rest.string(behind: 2),
+                key != Key.invalid, number > last
             else { return nil }
-            parameters[key] = Array(rest.prefix(Int(length)))
-            rest = rest.dropFirst(Int(length))
-            last = key
+            parameters[key] = Array(value)
+            last = number
         }
         guard parameters.allSatisfy(isWellFormed) else { return nil }
     }
 
     /// Passes a name, which is uncompressed (section 2.2). Returns whether there is one.
-    private static func takeName(_ rest: inout ArraySlice<UInt8>) -> Bool {
-        var end = rest.startIndex
-        while end < rest.endIndex, rest[end] != 0 {
-            // A length beyond the end is caught by the loop's condition; one above 63 is refused below.
-            end += 1 + Int(rest[end])
+    private static func takeName(_ rest: inout ByteReader) -> Bool {
+        let bytes = rest.rest
+        while let length = rest.number(1), length > 0 {
+            // One above 63 is refused below.
+            guard rest.bytes(length) != nil else { return false }
         }
-        guard end < rest.endIndex, (try? Name(wire: Array(rest[...end]))) != nil else { return false }
-        rest = rest[(end + 1)...]
-        return true
-    }
-
-    private static func takeNumber(_ rest: inout ArraySlice<UInt8>) -> UInt16? {
-        guard rest.count >= 2 else { return nil }
-        defer { rest = rest.dropFirst(2) }
-        return rest.prefix(2).reduce(0) { $0 << 8 | UInt16($1) }
+        return (try? Name(wire: Array(bytes[..<rest.rest.startIndex]))) != nil
     }
 
     /// Whether a value is valid for its key (sections 7 and 8); the value of an unknown key may be anything.
@@ -70,11 +63,8 @@ package struct ServiceBinding: Hashable, Sendable {
                 && Set(keys).count == keys.count && !keys.contains(Key.mandatory)
                 && keys.allSatisfy { parameters[$0] != nil }
         case Key.alpn:
-            var rest = value[...]
-            while let length = rest.first {
-                guard length > 0, rest.count > length else { return false }
-                rest = rest.dropFirst(1 + Int(length))
-            }
+            var rest = ByteReader(value)
+            while !rest.isAtEnd { guard rest.string(behind: 1)?.isEmpty == false else { return false } }
             return !value.isEmpty
         case Key.noDefaultALPN: return value.isEmpty && parameters[Key.alpn] != nil
         case Key.port: return value.count == 2
@@ -100,11 +90,9 @@ package struct ServiceBinding: Hashable, Sendable {
     /// The rdata in wire form.
     package var rdata: [UInt8] {
         parameters.sorted { $0.key < $1.key }.reduce(into: head) { rdata, parameter in
-            rdata += Self.bytes(parameter.key) + Self.bytes(UInt16(parameter.value.count)) + parameter.value
+            rdata.append(parameter.key, bytes: 2)
+            rdata.append(parameter.value.count, bytes: 2)
+            rdata += parameter.value
         }
-    }
-
-    private static func bytes(_ number: UInt16) -> [UInt8] {
-        [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]
     }
 }

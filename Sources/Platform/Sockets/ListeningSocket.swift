@@ -72,13 +72,8 @@ package final class ListeningSocket: Sendable {
         guard result < 0 else {
             let connection = Descriptor(owning: result)
             if isLocal { return .connection(connection, peer: address) }
-            let address = unsafe withUnsafePointer(to: peer) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    unsafe SocketAddress($0, length: length)
-                }
-            }
-            guard let address else { return .retry }
-            return .connection(connection, peer: address)
+            guard let client = SocketAddress(peer, length: length) else { return .retry }
+            return .connection(connection, peer: client)
         }
         switch -result {
         case EAGAIN: return .wouldBlock

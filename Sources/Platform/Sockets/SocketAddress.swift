@@ -57,6 +57,17 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
+    /// The same of one in room for the longer of both.
+    package init?(_ storage: sockaddr_in6, length: socklen_t) {
+        let address = unsafe withUnsafePointer(to: storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe SocketAddress($0, length: length)
+            }
+        }
+        guard let address else { return nil }
+        self = address
+    }
+
     /// Whether this is 0.0.0.0 or ::, which stands for every address of the machine.
     package var isWildcard: Bool { high == 0 && low == 0 }
 

@@ -1,4 +1,5 @@
 import CSystem.Linux
+package import DNSWire
 import Glibc
 
 /// Creates an unbound socket, closed on exec; an IPv6 one does not accept IPv4. It can be bound to an address that this
@@ -58,6 +59,23 @@ extension SocketAddress {
         return unsafe withSockaddr { unsafe connect(probe.number, $0, $1) } == 0
             || ![ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, ENETDOWN].contains(errno)
     }
+}
+
+/// The addresses of all interfaces of this host, loopback included (getifaddrs(3)); empty if the kernel returns an error.
+package func interfaceAddresses() -> Set<IPAddress> {
+    var first: UnsafeMutablePointer<ifaddrs>?
+    guard unsafe getifaddrs(&first) == 0 else { return [] }
+    defer { unsafe freeifaddrs(first) }
+    var addresses: Set<IPAddress> = []
+    var next = unsafe first
+    while let entry = unsafe next {
+        unsafe next = unsafe entry.pointee.ifa_next
+        guard let address = unsafe entry.pointee.ifa_addr else { continue }
+        // The kernel fills in what the family needs, and `SocketAddress` reads no more than that.
+        let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        if let ip = unsafe SocketAddress(UnsafePointer(address), length: length)?.ip { addresses.insert(ip) }
+    }
+    return addresses
 }
 
 extension Descriptor {
@@ -132,13 +150,11 @@ func peerAddress(of number: Int32) -> SocketAddress? { unsafe address(of: number
 private func address(
     of number: Int32, _ read: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
 ) -> SocketAddress? {
-    unsafe withUnsafeTemporaryAllocation(of: sockaddr_in6.self, capacity: 1) { storage -> SocketAddress? in
-        guard let base = storage.baseAddress else { return nil }
-        return unsafe base.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-            var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-            return unsafe read(number, pointer, &length) == 0 ? SocketAddress(pointer, length: length) : nil
-        }
+    var (storage, length) = (sockaddr_in6(), socklen_t(MemoryLayout<sockaddr_in6>.size))
+    let result = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+        unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe read(number, $0, &length) }
     }
+    return result == 0 ? SocketAddress(storage, length: length) : nil
 }
 
 /// An option whose value is an integer; nil when there is none.
@@ -150,7 +166,7 @@ func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32? {
 
 /// Sets an option whose value is an integer. Returns whether that succeeded; else `errno` has the reason.
 @discardableResult
-func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
+package func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
     var value = value
     return unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
 }

@@ -8,8 +8,6 @@ struct SealedAnswer: Equatable {
     /// Seconds by which the clock of the server that received an answer may be ahead of ours.
     private static let skew: Int64 = 30
     private static let longestServer = 64
-    /// Received, lifetime, provider, response code, length of the server's text.
-    private static let headLength = 15
 
     let type: RecordType
     let answer: Answer
@@ -43,8 +41,8 @@ extension SealedAnswer {
             additionals: answer.additionals)
         let server = server.utf8.prefix(Self.longestServer)
         var contents: [UInt8] = []
-        contents.append(UInt64(bitPattern: received), bytes: 8)
-        contents.append(UInt64(lifetime), bytes: 4)
+        contents.append(received, bytes: 8)
+        contents.append(lifetime, bytes: 4)
         contents += [
             provider, UInt8(truncatingIfNeeded: answer.responseCode.rawValue), UInt8(truncatingIfNeeded: server.count),
         ]
@@ -53,23 +51,22 @@ extension SealedAnswer {
 
     /// Nil for what `contents` did not make.
     init?(contents: [UInt8], for name: Name) {
-        let head = Self.headLength
-        guard contents.count >= head else { return nil }
-        let start = head + Int(contents[14])
-        guard contents[14] <= Self.longestServer, contents.count >= start,
-            let server = String(validating: contents[head..<start], as: UTF8.self),
-            let message = try? MessageParser.parse(Array(contents[start...])),
+        var rest = ByteReader(contents)
+        guard let received = rest.bytes(8)?.number, let lifetime = rest.number(4),
+            let provider = rest.number(1).flatMap({ UInt8(exactly: $0) }),
+            let code = rest.number(1).map({ ResponseCode(rawValue: UInt16(truncatingIfNeeded: $0)) }),
+            code == .noError || code == .nameError, let server = rest.string(behind: 1),
+            server.count <= Self.longestServer, let server = String(validating: server, as: UTF8.self),
+            let message = try? MessageParser.parse(Array(rest.rest)),
             message.questions.count == 1, let question = message.questions.first, question.name == name
         else { return nil }
-        let code = ResponseCode(rawValue: UInt16(contents[13]))
-        guard code == .noError || code == .nameError else { return nil }
         self.init(
             type: question.type,
             answer: Answer(
                 responseCode: code, answers: message.answers, authorities: message.authorities,
                 additionals: message.additionals),
-            received: Int64(bitPattern: contents[0..<8].number),
-            lifetime: UInt32(truncatingIfNeeded: contents[8..<12].number), provider: contents[12], server: server)
+            received: Int64(bitPattern: received), lifetime: UInt32(truncatingIfNeeded: lifetime), provider: provider,
+            server: server)
     }
 }
 
@@ -98,13 +95,12 @@ enum SealedValue {
         return answers(in: text, for: question)
     }
 
-    /// What is sealed.
     static func contents(_ answers: [SealedAnswer], for name: Name) -> [UInt8] {
         var text: [UInt8] = []
         for answer in answers {
             let contents = answer.contents(for: name)
             guard let length = UInt16(exactly: contents.count) else { continue }
-            text.append(UInt64(length), bytes: 2)
+            text.append(length, bytes: 2)
             text += contents
         }
         return text
@@ -113,16 +109,13 @@ enum SealedValue {
     /// Nil for what `contents` did not make for this question.
     static func answers(in text: [UInt8], for question: SharedQuestion) -> [SealedAnswer]? {
         var answers: [SealedAnswer] = []
-        var rest = text[...]
-        while !rest.isEmpty {
-            let length = Int(rest.prefix(2).number)
-            rest = rest.dropFirst(2)
-            guard length <= rest.count,
-                let answer = SealedAnswer(contents: Array(rest.prefix(length)), for: question.name),
+        var rest = ByteReader(text)
+        while !rest.isAtEnd {
+            guard let contents = rest.string(behind: 2),
+                let answer = SealedAnswer(contents: Array(contents), for: question.name),
                 question.types.contains(answer.type), !answers.contains(where: { $0.type == answer.type })
             else { return nil }
             answers.append(answer)
-            rest = rest.dropFirst(length)
         }
         return answers
     }

@@ -88,7 +88,7 @@ struct SharedQuestion: Equatable {
         let flags: UInt8 =
             (key.dnssecOK ? 1 : 0) | (key.checkingDisabled ? 2 : 0) | (types.count > 1 ? 4 : 0)
         var bytes = [Self.version] + policy
-        bytes.append(UInt64(types.first?.rawValue ?? 0), bytes: 2)
+        bytes.append(types.first?.rawValue ?? 0, bytes: 2)
         bytes += [flags, UInt8(truncatingIfNeeded: scope.count)] + scope + key.name.wire
         self.bytes = bytes
     }
@@ -124,16 +124,4 @@ struct SharedQuestion: Equatable {
         }
         return code
     }
-}
-
-extension [UInt8] {
-    /// Appends the last bytes of a number, big-endian.
-    mutating func append(_ number: UInt64, bytes count: Int) {
-        for index in (0..<count).reversed() { append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index))) }
-    }
-}
-
-extension ArraySlice<UInt8> {
-    /// The number that these bytes are, at most 8, big-endian.
-    var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
 }
