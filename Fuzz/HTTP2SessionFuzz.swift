@@ -171,7 +171,7 @@ private final class Stage {
 
     private func takeEnded() {
         var ended: [HTTPSession.Ended] = []
-        swap(&ended, &session.ended)
+        session.takeEnded(into: &ended)
         for (stream, code) in ended {
             // The completion of one may have cancelled another one.
             guard let place = streams.firstIndex(where: { $0 === stream }) else {

@@ -35,8 +35,10 @@ private func reply(to parts: [ArraySlice<UInt8>]) -> Result<HTTPResponse, Upstre
     session.takeFrames(into: &sent, limit: .max)
     for part in parts { part.withUnsafeBytes { session.receive($0, at: Instant(nanoseconds: 0)) } }
     session.receiveEnd()
-    precondition(session.ended.count <= 1 && session.isOver, "another end than one")
-    guard !session.ended.isEmpty else { return nil }
+    var ended: [HTTPSession.Ended] = []
+    session.takeEnded(into: &ended)
+    precondition(ended.count <= 1 && session.isOver, "another end than one")
+    guard !ended.isEmpty else { return nil }
     if let failure = stream.failure { return .failure(failure) }
     precondition(stream.isComplete, "an end without a reply and without a failure")
     return .success(stream.response)

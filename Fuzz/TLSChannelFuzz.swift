@@ -263,7 +263,7 @@ private final class Stage {
 
     private func shakeHands() {
         do {
-            guard case .isDone(let isHTTP2) = try channel.shakeHands() else { return }
+            guard let isHTTP2 = try channel.shakeHands() else { return }
             precondition(variant.certificate == .good, "a certificate that is not valid: \(variant.certificate)")
             precondition(isHTTP2 == (variant.choice == .http2), "another protocol than the server chose")
             precondition(channel.pin != nil, "no key")

@@ -44,7 +44,7 @@ final class HTTP1Session: HTTPSession {
     /// The beginning of a line whose end has not come.
     private var line: [UInt8] = []
     private var unsent: [UInt8] = []
-    var ended: [Ended] = []
+    private var ended: [Ended] = []
     /// Bytes of TLS's own that may yet be received.
     private var overheadLeft = HTTPLimits.overhead
     private(set) var isOver = false
@@ -99,6 +99,8 @@ final class HTTP1Session: HTTPSession {
     }
 
     func isSent(_ stream: HTTPStream) -> Bool { unsent.isEmpty }
+
+    func takeEnded(into buffer: inout [Ended]) { swap(&ended, &buffer) }
 
     // MARK: The reply
 

@@ -52,8 +52,8 @@ protocol HTTPSession: AnyObject {
     /// Whether the request's header was sent. A request queued in the turn in which the connection ends was not.
     func isSent(_ stream: HTTPStream) -> Bool
 
-    /// The streams that have ended; the connection takes them out.
-    var ended: [Ended] { get set }
+    /// Moves the streams that have ended into `buffer`, which is empty, in the order in which they are to be reported.
+    func takeEnded(into buffer: inout [Ended])
 }
 
 /// HTTP/2 on one connection with a service (RFC 9113): requests and received bytes go in, frames and ended streams come out.
@@ -67,7 +67,7 @@ final class HTTP2Session: HTTPSession {
     /// The fields of the request being sent; the first ones are the same for all.
     private var fields = HTTP2Fields()
     private let fixedFields: Int
-    var ended: [Ended] = []
+    private var ended: [Ended] = []
     /// The number of streams that have ended otherwise, reset by the server or by us.
     private var lost = 0
     /// Bytes that may yet be received that are not part of replies.
@@ -172,6 +172,19 @@ final class HTTP2Session: HTTPSession {
     }
 
     func isSent(_ stream: HTTPStream) -> Bool { engine.hasStream(stream.id) }
+
+    func takeEnded(into buffer: inout [Ended]) {
+        swap(&ended, &buffer)
+        if buffer.count > 1 { buffer.sort(by: Self.isReportedFirst) }
+    }
+
+    /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
+    /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
+    private static func isReportedFirst(_ left: Ended, _ right: Ended) -> Bool {
+        let wasLeftRefused = left.code == .refusedStream
+        guard wasLeftRefused == (right.code == .refusedStream) else { return wasLeftRefused }
+        return left.stream.id < right.stream.id
+    }
 
     private func note(_ stream: HTTPStream, _ code: HTTP2Code) {
         if code != .none || !stream.isAnswered { lost += 1 }

@@ -8,12 +8,6 @@ import Scheduling
 /// The end of a request is reported to it (`HTTPTransfer.attemptEnded`), but never inside `add` or `withdraw`.
 @Loop
 final class HTTPConnection {
-    /// Memory for frames on their way into TLS, shared by all connections.
-    private static var frames: [UInt8] = []
-    private static let longestSilence = HTTPLimits.silence * 2
-    /// The time that a turn mostly takes at most.
-    private static let turnTime: Duration = .milliseconds(20)
-
     /// What is reported of it.
     enum Event {
         /// It is made, and what the server speaks.
@@ -36,35 +30,15 @@ final class HTTPConnection {
     private let loop: EventLoop
     /// Called with each event; nil once the connection is closed.
     private var tell: (@Loop (HTTPConnection, Event) -> Void)?
-    private let opened: Instant
-    /// When a request was last sent, or anything was received.
-    private var lastUse: Instant
     private let socket: ServiceSocket
     /// Set from when the connection is ready until it is closed.
     private var session: (any HTTPSession)?
-    /// Requests that wait until the connection is ready.
-    private var pending: [HTTPTransfer] = []
-    /// Those that were sent, each at the index of its stream.
-    private var sent: [HTTPTransfer] = []
+    private let carried = CarriedRequests()
     /// Memory for streams that have ended, empty between two calls.
     private var ended: [HTTPSession.Ended] = []
-    /// Requests that could not be sent when the connection became ready, or that its end has ended; not reported yet.
-    private var lost: [(transfer: HTTPTransfer, loss: HTTPLoss)] = []
-    /// Whether the other end gives signs of life.
-    private enum Sign {
-        case given
-        /// Its PING is not sent yet.
-        case wanted
-        case awaited(since: Instant)
-    }
-
-    private var sign = Sign.given
-    /// When anything was last received, or the first request was added.
-    private var heard: Instant
-    /// Set while there are requests.
+    private var life: ConnectionLife
+    /// Looks after that while there are requests.
     private var watchdog: LoopTimer?
-    /// How long it took to make the connection: some round trips.
-    private var makingTime = Duration.zero
     /// Whether a request has been answered on this connection.
     private var hasServed = false
     /// Whether it takes no further request, and closes when its requests have ended.
@@ -87,8 +61,7 @@ final class HTTPConnection {
         self.tell = tell
         self.loop = loop
         verified = session?.verified ?? loop.now
-        opened = loop.now
-        (lastUse, heard) = (loop.now, loop.now)
+        life = ConnectionLife(since: loop.now)
         socket = try ServiceSocket(to: origin, host: host, resuming: session, at: loop.now, offering: protocols)
         try socket.watch(on: loop) { [self] ready in serve(ready) }
     }
@@ -101,35 +74,27 @@ final class HTTPConnection {
     func isUsable(at now: Instant) -> Bool {
         guard isOpen, !isRetired, !isDead(at: now) else { return false }
         guard let session else { return true }
-        return session.mayOpen && !isWorn(at: now)
+        return session.mayOpen && !life.isWorn(isIdle: isIdle, at: now)
     }
 
-    /// How many requests it has.
-    var requests: Int { sent.count + pending.count }
+    var requests: Int { carried.all.count }
+
+    var isIdle: Bool { carried.all.isEmpty }
 
     /// Since when it has been idle; nil while it is not ready or has requests.
-    var idleSince: Instant? { isIdle && session != nil ? lastUse : nil }
-
-    /// Whether it has been unused, or has existed, for so long that no further request is sent on it.
-    func isWorn(at now: Instant) -> Bool {
-        (sent.isEmpty && now - lastUse >= .seconds(HTTPLimits.connectionIdle))
-            || now - opened >= .seconds(HTTPLimits.connectionLifetime)
-    }
-
-    /// Whether it has no requests.
-    var isIdle: Bool { requests == 0 }
+    var idleSince: Instant? { isIdle && session != nil ? life.heard : nil }
 
     /// Sends a request as soon as the connection is ready.
     ///
     /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
-        if isIdle { heard = loop.now }
+        if isIdle { life.requestsBegin(at: loop.now) }
         if let session {
             try send(transfer, on: session)
         } else {
-            pending.append(transfer)
+            carried.add(transfer)
         }
-        if watchdog == nil { watchSilence(for: HTTPLimits.test) }
+        if watchdog == nil { watchLife() }
     }
 
     private func send(_ transfer: HTTPTransfer, on session: any HTTPSession) throws(UpstreamFailure) {
@@ -137,36 +102,23 @@ final class HTTPConnection {
         transfer.isPermitted = false
         let stream = HTTPStream(transfer.request, isDocument: origin.hasDocuments, at: loop.now)
         try session.open(stream, path: origin.target(of: transfer.request))
-        stream.index = sent.count
-        transfer.stream = stream
-        sent.append(transfer)
-        lastUse = loop.now
+        carried.add(transfer, on: stream)
         flushLater()
     }
 
     /// Withdraws a request; if it was sent its stream is reset, or its connection closed that has no streams.
     func withdraw(_ transfer: HTTPTransfer) {
-        lost.removeAll { $0.transfer === transfer }
-        let stream = transfer.stream.take()
+        let stream = carried.withdraw(transfer)
         guard isOpen else { return }
         if let stream {
             session?.reset(stream)
-            remove(at: stream.index)
             if isRetired || session?.isOver == true { closeIfIdle() }
             tell?(self, .requestsEnded)
             flushLater()
-        } else {
-            pending.removeAll { $0 === transfer }
+        } else if isIdle, session == nil {
             // No request waits for it any more whose end would end it.
-            if pending.isEmpty, session == nil { close(.failed(.timeout)) }
+            close(.failed(.timeout))
         }
-    }
-
-    private func remove(at index: Int) {
-        let last = sent.removeLast()
-        guard index < sent.count else { return }
-        sent[index] = last
-        last.stream?.index = index
     }
 
     // MARK: Signs of life
@@ -174,56 +126,38 @@ final class HTTPConnection {
     /// Reads bytes that were not read yet because the loop was busy: they may contain a reply.
     func readUnread() { if socket.hasUnread { serve(.readable) } }
 
-    private func watchSilence(for time: Duration) {
-        watchdog = loop.schedule(after: time) { [self] in lookForLife() }
+    private func watchLife() {
+        watchdog = loop.schedule(at: life.nextLook(at: loop.now)) { [self] in lookForLife() }
     }
 
-    /// Tests a connection that is silent while requests wait: a slow service answers the test, so they stay; a dead one does
-    /// not, and they are sent again.
     private func lookForLife() {
         watchdog = nil
         readUnread()
         guard isOpen, !isIdle else { return }
-        let silence = loop.now - heard
         // HTTP/1.1 has no PING: the kernel knows whether the request has arrived.
-        let isLost =
-            session?.pings == false && silence >= HTTPLimits.test + HTTPLimits.silence && socket.isUnacknowledged
+        let isLost = session?.pings == false && life.isSilent(at: loop.now) && socket.isUnacknowledged
         if isLost || isDead(at: loop.now) { return evict() }
-        guard case .given = sign else { return watchSilence(for: HTTPLimits.test) }
-        guard silence >= HTTPLimits.test else { return watchSilence(for: HTTPLimits.test - silence) }
-        test()
-        // The PING is sent later in the turn.
-        watchSilence(for: HTTPLimits.silence + Self.turnTime)
+        if life.isTestDue(at: loop.now) { test() }
+        watchLife()
     }
 
     /// Sends a PING, unless one is unanswered, or the handshake has to show it.
     func test() {
-        guard case .given = sign else { return }
-        guard let session else { return sign = .awaited(since: loop.now) }
-        guard session.pings else { return }
-        sign = .wanted
-        session.ping()
+        guard session?.pings != false, life.ask() else { return }
+        session?.ping()
         flushLater()
     }
 
-    /// Whether nothing has come for so long after that, on a long way for as long as it took to make the connection. One that
-    /// is being made has twice the time: another one would hardly be made sooner.
-    private func isDead(at now: Instant) -> Bool {
-        let limit = session == nil ? Self.longestSilence : max(HTTPLimits.silence, makingTime)
-        guard case .awaited(let since) = sign, now - since >= limit else { return false }
-        return !socket.hasUnread
-    }
+    private func isDead(at now: Instant) -> Bool { life.isOverdue(at: now) && !socket.hasUnread }
 
-    /// Closes the connection, since it may be dead. Its requests get their ends at the end of the turn.
-    func evict() { close(.evicted(.network("the connection was given up")), tellsLater: true) }
+    /// Closes the connection, since it may be dead.
+    func evict() { close(.evicted(.network("the connection was given up"))) }
 
     // MARK: The socket
 
     private func serve(_ ready: Interest) {
-        if ready.contains(.readable) { (lastUse, heard) = (loop.now, loop.now) }
-        if ready.contains(.readable) || session == nil { sign = .given }
-        var loss: HTTPLoss?
-        do throws(UpstreamFailure) {
+        if ready.contains(.readable) || session == nil { life.hear(at: loop.now) }
+        let isWell = attempt { () throws(UpstreamFailure) in
             try socket.serve(ready) { event throws(UpstreamFailure) in
                 switch event {
                 case .isReady(let isHTTP2): try begin(isHTTP2: isHTTP2)
@@ -232,21 +166,28 @@ final class HTTPConnection {
                 }
             }
             if let session { try session.noteOverhead(socket.takeOverhead()) }
+        }
+        guard isWell else { return }
+        if let session = session as? HTTP2Session { tell?(self, .allows(session.streamLimit)) }
+        flushLater()
+    }
+
+    /// Uses the socket, and reports the requests that have ended by that. Returns false when it has failed: the connection is
+    /// closed then.
+    @discardableResult
+    private func attempt(_ body: () throws(UpstreamFailure) -> Void) -> Bool {
+        var loss: HTTPLoss?
+        do throws(UpstreamFailure) {
+            try body()
         } catch {
-            loss =
-                if case .certificate = error {
-                    .refusedName(error, isTimeAlone: socket.tls?.isWrongInTimeAlone == true)
-                } else {
-                    .broken(error)
-                }
+            loss = .broken(error)
+            if case .certificate = error {
+                loss = .refusedName(error, isTimeAlone: socket.tls?.isWrongInTimeAlone == true)
+            }
         }
         tellEnded()
-        if let loss {
-            close(loss)
-        } else {
-            if let session = session as? HTTP2Session { tell?(self, .allows(session.streamLimit)) }
-            flushLater()
-        }
+        if let loss { close(loss) }
+        return loss == nil
     }
 
     /// Starts the session after the handshake, and sends the requests that waited for it: of several one alone by HTTP/1.1.
@@ -262,22 +203,16 @@ final class HTTPConnection {
                 HTTP1Session(authority: authority, bodyLimit: origin.bodyLimit)
             }
         self.session = session
-        makingTime = min(loop.now - opened, Self.longestSilence)
+        life.connectionMade(at: loop.now)
         // Discards the handshake's bytes.
         _ = socket.takeOverhead()
         if socket.tls?.isResumed != true { verified = loop.now }
         tell?(self, .isReady(isHTTP2: isHTTP2))
-        let waiting = pending
-        pending = []
-        for transfer in waiting {
+        for transfer in carried.takeAll() {
             do throws(UpstreamFailure) {
-                guard session.mayOpen else {
-                    lost.append((transfer, .crowded))
-                    continue
-                }
-                try send(transfer, on: session)
+                if session.mayOpen { try send(transfer, on: session) } else { carried.lose(transfer, .crowded) }
             } catch {
-                lost.append((transfer, .failed(error)))
+                carried.lose(transfer, .failed(error))
             }
         }
     }
@@ -294,31 +229,12 @@ final class HTTPConnection {
 
     private func flush() {
         guard let session else { return }
-        // TLS's own responses to received bytes.
-        socket.sendPending()
-        var loss: HTTPLoss?
-        var frames: [UInt8] = []
-        swap(&frames, &Self.frames)
-        do throws(UpstreamFailure) {
-            // Frames that the socket does not take now must not queue up there: nghttp2 knows their priority.
-            while socket.pendingCount == 0 {
-                frames.removeAll(keepingCapacity: true)
+        attempt { () throws(UpstreamFailure) in
+            try socket.write { frames throws(UpstreamFailure) in
                 try session.takeFrames(into: &frames, limit: TLSChannel.recordSize)
-                if frames.isEmpty { break }
-                try socket.write(frames)
             }
-            // Not the turn's beginning, which may be long ago on a busy machine.
-            if case .wanted = sign { sign = .awaited(since: .bootTime) }
             if session.isStuffed { throw .network("the server takes nothing any more") }
-        } catch {
-            loss = .broken(error)
-        }
-        swap(&frames, &Self.frames)
-        tellEnded()
-        if let loss {
-            close(loss)
-        } else if session.isOver {
-            close(.broken(.network("the connection was closed")))
+            if session.isOver { throw .network("the connection was closed") }
         }
     }
 
@@ -326,44 +242,15 @@ final class HTTPConnection {
 
     /// Reports the requests that have ended for any reason but the connection's end.
     private func tellEnded() {
-        if !lost.isEmpty {
-            tellLost()
-            tell?(self, .requestsEnded)
-        }
-        if let session, !session.ended.isEmpty { tellEnded(of: session) }
-        if isRetired, session != nil { closeIfIdle() }
-    }
-
-    private func tellLost() {
-        // One report may withdraw another request.
-        while !lost.isEmpty {
-            let (transfer, loss) = lost.removeFirst()
-            transfer.stream = nil
-            transfer.attemptEnded(.lost(loss))
-        }
-    }
-
-    private func tellEnded(of session: any HTTPSession) {
-        swap(&ended, &session.ended)
-        if ended.count > 1 { ended.sort(by: Self.isReportedFirst) }
-        // One report may have withdrawn another request.
+        let hasLost = carried.reportLost()
+        session?.takeEnded(into: &ended)
         for (stream, code) in ended {
-            guard stream.index < sent.count, sent[stream.index].stream === stream else { continue }
-            let transfer = sent[stream.index]
-            remove(at: stream.index)
-            transfer.stream = nil
+            guard let transfer = carried.take(stream) else { continue }
             transfer.attemptEnded(end(of: stream, code))
         }
+        if hasLost || !ended.isEmpty { tell?(self, .requestsEnded) }
         ended.removeAll(keepingCapacity: true)
-        if !isRetired { tell?(self, .requestsEnded) }
-    }
-
-    /// Refused requests are sent again before the requests that replace answered ones, and in their original order;
-    /// otherwise some would be refused on one connection after another. nghttp2 reports streams in no order.
-    private nonisolated static func isReportedFirst(_ left: HTTPSession.Ended, _ right: HTTPSession.Ended) -> Bool {
-        let wasLeftRefused = left.code == .refusedStream
-        guard wasLeftRefused == (right.code == .refusedStream) else { return wasLeftRefused }
-        return left.stream.id < right.stream.id
+        if isRetired, session != nil { closeIfIdle() }
     }
 
     private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
@@ -372,35 +259,23 @@ final class HTTPConnection {
             hasServed = true
             return .reply(stream.response, isHTTP2: session is HTTP2Session)
         }
-        if code == .downgraded { return .lost(.wantsHTTP1) }
-        let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
-        guard code == .refusedStream || code == .enhanceYourCalm else { return .lost(.broken(failure)) }
         let isClosing = session?.isClosing != false
         // One that refuses all that it gets may be the only bad one.
-        if isClosing || !hasServed { isRetired = true }
-        return .lost(isClosing && code == .refusedStream ? .unprocessed(failure) : .refused(failure))
+        if code == .refusedStream || code == .enhanceYourCalm, isClosing || !hasServed { isRetired = true }
+        return .lost(HTTPLoss(code, isClosing: isClosing))
     }
 
-    /// Closes the connection, and reports the end to all its requests.
-    private func close(_ loss: HTTPLoss, tellsLater: Bool = false) {
+    /// Closes the connection, and reports the end to all its requests: of one that is evicted, at the end of the turn.
+    private func close(_ loss: HTTPLoss) {
         guard isOpen else { return }
-        lost += (sent + pending).map { ($0, self.loss(of: $0, with: loss)) }
-        sent = []
-        pending = []
-        var saysGoodbye = false
-        var resumable: TLSSession?
-        if session.take() != nil {
-            resumable = socket.tls?.resumable(verified: verified)
-            if case .evicted = loss {} else { saysGoodbye = true }
-        }
-        socket.close(saysGoodbye: saysGoodbye)
+        carried.loseAll { self.loss(of: $0, with: loss) }
+        let isEvicted = if case .evicted = loss { true } else { false }
+        let isMade = session.take() != nil
+        let resumable = isMade ? socket.tls?.resumable(verified: verified) : nil
+        socket.close(saysGoodbye: isMade && !isEvicted)
         watchdog.take()?.cancel()
         tell.take()?(self, .isClosed(resumable))
-        if tellsLater {
-            loop.atTurnEnd { [self] in tellLost() }
-        } else {
-            tellLost()
-        }
+        if isEvicted { loop.atTurnEnd { [carried] in carried.reportLost() } } else { carried.reportLost() }
     }
 
     /// How a request ends when the connection does.

@@ -12,8 +12,8 @@ final class HTTPConnections {
     private let origin: HTTPOrigin
     private let loop: EventLoop
     private var connections: [HTTPConnection] = []
-    /// The connection opened for a renewing request, until that request has ended.
-    private var renewal: HTTPConnection?
+    /// The renewing request, and the connection opened for it, until that request has ended.
+    private var renewal: (transfer: HTTPTransfer, connection: HTTPConnection?)?
     /// The TLS sessions to resume in the next handshake, by index into `origin.hosts`.
     var sessions: [Int: TLSSession] = [:]
     /// Whether the server last spoke HTTP/2.
@@ -32,13 +32,11 @@ final class HTTPConnections {
         learn(streamLimit: .max)
     }
 
-    /// The number of open connections.
     var count: Int { connections.count }
 
     /// The most shared connections, beside one that replaces the others.
     private var mostShared: Int { isMultiplexed ? HTTPLimits.connections : HTTPLimits.unsharedRequests }
 
-    /// The most requests at once.
     var capacity: Int { min(HTTPLimits.requests, streamLimit * mostShared) }
 
     /// Whether a connection for one request may be opened.
@@ -48,12 +46,10 @@ final class HTTPConnections {
 
     // MARK: Requests
 
-    /// How many there are.
     var requests: Int { active.count }
 
     var transfers: [HTTPTransfer] { active.map(\.transfer) }
 
-    /// Whether any was sent.
     var hasSent: Bool { active.contains { $0.transfer.stream != nil } }
 
     /// The connection of a request; nil for one that is not there.
@@ -75,7 +71,7 @@ final class HTTPConnections {
 
     private func usable(_ host: Int) -> HTTPConnection? {
         let now = loop.now
-        for connection in connections where connection !== renewal && !connection.isSeparate {
+        for connection in connections where connection !== renewal?.connection && !connection.isSeparate {
             if connection.isUsable(at: now) {
                 if connection.host == host, connection.requests < streamLimit { return connection }
             } else {
@@ -87,7 +83,7 @@ final class HTTPConnections {
 
     private func open(for transfer: HTTPTransfer) throws(UpstreamFailure) -> HTTPConnection {
         if !transfer.isRenewing {
-            let others = connections.filter { $0 !== renewal && $0.isSeparate == transfer.isSeparate }
+            let others = connections.filter { $0 !== renewal?.connection && $0.isSeparate == transfer.isSeparate }
             if others.count >= (transfer.isSeparate ? HTTPLimits.separateConnections : mostShared) {
                 let unusable = others.first { $0.isIdle } ?? others.first { !$0.isUsable(at: loop.now) }
                 (unusable ?? others.first)?.evict()
@@ -100,7 +96,7 @@ final class HTTPConnections {
             offering: transfer.isForHTTP1 ? .http1 : .http2, loop: loop
         ) { [self] in hear($1, of: $0) }
         connections.append(connection)
-        if transfer.isRenewing, !transfer.isSeparate { renewal = connection }
+        if transfer.isRenewing, !transfer.isSeparate { renewal = (transfer, connection) }
         return connection
     }
 
@@ -125,18 +121,27 @@ final class HTTPConnections {
 
     // MARK: Ends of connections
 
-    /// Closes all connections.
     func evictAll() { for connection in connections { connection.evict() } }
 
     /// Retires all connections: none takes a further request.
     func retireAll() {
-        for connection in connections where connection !== renewal { connection.retire() }
+        for connection in connections where connection !== renewal?.connection { connection.retire() }
     }
 
-    /// Ends the renewal: its connection replaces all others, or is retired.
-    func endRenewal(isGood: Bool) {
-        if isGood { retireAll() } else { renewal?.retire() }
-        renewal = nil
+    /// Begins to renew the connection by a request. Returns false where another one does so.
+    func beginRenewal(_ transfer: HTTPTransfer) -> Bool {
+        guard renewal == nil else { return false }
+        renewal = (transfer, nil)
+        return true
+    }
+
+    /// Ends the renewal, if the request is it.
+    ///
+    /// - Parameter isGood: whether its connection replaces all older ones; else it is retired.
+    func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
+        guard let renewal, renewal.transfer === transfer else { return }
+        if isGood { retireAll() } else { renewal.connection?.retire() }
+        self.renewal = nil
     }
 
     /// Closes connections that have been idle for `time`.
@@ -161,7 +166,7 @@ final class HTTPConnections {
         case .isClosed(let session):
             if let session { sessions[connection.host] = session }
             connections = connections.filter { $0 !== connection }
-            if renewal === connection { renewal = nil }
+            if renewal?.connection === connection { renewal?.connection = nil }
         }
     }
 

@@ -1,4 +1,6 @@
+import CSystem.Linux
 package import DNSWire
+import Glibc
 import HTTPDNS
 package import Platform
 import Scheduling
@@ -77,6 +79,29 @@ package struct HTTPOrigin: Hashable, Sendable {
         return origin
     }
 
+    /// A socket that is about to be connected.
+    ///
+    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
+    func connect() throws(UpstreamFailure) -> Descriptor {
+        let address = proxy ?? SocketAddress(translated ?? address, port: port)
+        do throws(SystemError) {
+            return try .connecting(to: address, .tcp) { number in
+                // An old kernel without the option only detects a dead connection later.
+                _ = clinux_set_user_timeout(number, UInt32(HTTPLimits.userTimeout.components.seconds) * 1_000)
+                setOption(number, SOL_SOCKET, SO_KEEPALIVE, 1)
+                for (option, value) in [
+                    (TCP_NODELAY, 1), (TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
+                    (TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
+                ] {
+                    setOption(number, Int32(IPPROTO_TCP), option, value)
+                }
+            }
+        } catch {
+            if let shortage = error.shortage { throw .overloaded("no socket for \(addressText): \(shortage)") }
+            throw .network(error.description)
+        }
+    }
+
     /// The address and port, for logs and a proxy: `192.0.2.1:443`, `[2001:db8::1]:443`.
     package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
 
@@ -135,8 +160,11 @@ package enum HTTPLimits {
     /// Seconds after which a connection is not used again, so that the certificate is verified from time to time.
     static let connectionLifetime = 3_600
     /// Seconds of silence before the kernel's first TCP keep-alive probe, and between two probes.
-    static let keepAliveIdle = 20
-    static let keepAliveInterval = 5
+    static let keepAliveIdle: Int32 = 20
+    static let keepAliveInterval: Int32 = 5
+    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT): it bounds how long a
+    /// black hole goes undetected when every request is given up before its connection is tested.
+    static let userTimeout: Duration = .seconds(3)
     /// The connections for requests whose connection broke, or that the server wants over HTTP/1.1: one request on each.
     static let separateConnections = 32
     /// How long nothing comes while requests wait until the other end is asked for a sign of life (PING), and how long after

@@ -55,7 +55,6 @@ final class HTTPStream {
     /// The header has ended: further fields are a trailer.
     func endHeader() { isHeaderComplete = true }
 
-    /// Counts bytes of the header.
     func receiveHeader(_ count: Int) -> Bool {
         headerSize += count
         return headerSize <= HTTPLimits.header || fail(.tooLarge)
@@ -83,6 +82,14 @@ final class HTTPStream {
         unsafe buffer.copyBytes(from: part)
         sentBody += part.count
         return (part.count, sentBody == body.count)
+    }
+}
+
+extension HTTPResponse {
+    /// Itself, if its body can be read. One that reports an error tells enough by its status.
+    var readable: Result<HTTPResponse, UpstreamFailure> {
+        guard let compression, isSuccess, !body.isEmpty else { return .success(self) }
+        return .failure(.unusable("the reply is compressed (\(compression.rawValue)), which the request forbids"))
     }
 }
 

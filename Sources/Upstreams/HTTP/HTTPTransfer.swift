@@ -1,6 +1,7 @@
 import DNSResolver
 import DNSWire
 import HTTPDNS
+import Platform
 import Scheduling
 
 /// One request in progress: queued, or on a connection.
@@ -75,7 +76,10 @@ final class HTTPTransfer: Cancellable {
     var isSeparate: Bool { hasBroken || isForHTTP1 || leftovers > 1 }
 
     /// Called by its connection when an attempt has ended.
-    func attemptEnded(_ end: HTTPEnd) { ended?(self, end) }
+    func attemptEnded(_ end: HTTPEnd) {
+        stream = nil
+        ended?(self, end)
+    }
 
     /// Prepares for being sent again after an attempt without a reply.
     ///
@@ -110,6 +114,68 @@ final class HTTPTransfer: Cancellable {
     }
 }
 
+/// The requests that one connection carries, and those of them whose end is not reported yet.
+///
+/// One report may withdraw other requests: so each is taken out when it is reported, and not before.
+@Loop
+final class CarriedRequests {
+    /// They wait until the connection is made; then each was sent, and is at the index of its stream.
+    private(set) var all: [HTTPTransfer] = []
+    /// Those that could not be sent when it was made, or that its end has ended.
+    private var lost: [(transfer: HTTPTransfer, loss: HTTPLoss)] = []
+
+    func add(_ transfer: HTTPTransfer, on stream: HTTPStream? = nil) {
+        stream?.index = all.count
+        transfer.stream = stream
+        all.append(transfer)
+    }
+
+    func takeAll() -> [HTTPTransfer] {
+        defer { all = [] }
+        return all
+    }
+
+    /// Takes out one that is not wanted any more.
+    ///
+    /// - Returns: its stream, which is to be reset; nil where there is none.
+    func withdraw(_ transfer: HTTPTransfer) -> HTTPStream? {
+        lost.removeAll { $0.transfer === transfer }
+        guard let stream = transfer.stream else {
+            all.removeAll { $0 === transfer }
+            return nil
+        }
+        let isThere = take(stream) != nil
+        transfer.stream = nil
+        return isThere ? stream : nil
+    }
+
+    /// Takes out the one that was sent on a stream; nil: it is not there any more.
+    func take(_ stream: HTTPStream) -> HTTPTransfer? {
+        guard stream.index < all.count, all[stream.index].stream === stream else { return nil }
+        let (transfer, last) = (all[stream.index], all.removeLast())
+        transfer.stream = nil
+        guard stream.index < all.count else { return transfer }
+        all[stream.index] = last
+        last.stream?.index = stream.index
+        return transfer
+    }
+
+    func lose(_ transfer: HTTPTransfer, _ loss: HTTPLoss) { lost.append((transfer, loss)) }
+
+    func loseAll(_ loss: (HTTPTransfer) -> HTTPLoss) { for transfer in takeAll() { lose(transfer, loss(transfer)) } }
+
+    /// Returns whether there was any to report.
+    @discardableResult
+    func reportLost() -> Bool {
+        let isAny = !lost.isEmpty
+        while !lost.isEmpty {
+            let (transfer, loss) = lost.removeFirst()
+            transfer.attemptEnded(.lost(loss))
+        }
+        return isAny
+    }
+}
+
 /// The end of an attempt to send a request, as its connection reports it.
 enum HTTPEnd {
     case reply(HTTPResponse, isHTTP2: Bool)
@@ -137,6 +203,20 @@ enum HTTPLoss {
     /// The connection takes no more requests than it has: this one was not sent.
     case crowded
     case failed(UpstreamFailure)
+
+    /// Of a stream that has ended without a reply.
+    ///
+    /// - Parameter isClosing: whether the server takes no further request on the connection.
+    init(_ code: HTTP2Code, isClosing: Bool) {
+        let failure = UpstreamFailure.network(HTTP2Engine.reason(code))
+        self =
+            switch code {
+            case .downgraded: .wantsHTTP1
+            case .refusedStream where isClosing: .unprocessed(failure)
+            case .refusedStream, .enhanceYourCalm: .refused(failure)
+            default: .broken(failure)
+            }
+    }
 }
 
 /// How many requests at once a service takes, as far as it has shown: halved when it says "not so fast", then one more for
@@ -184,11 +264,9 @@ struct ServicePace {
     /// How long a request waits that was refused; nil: it has failed.
     ///
     /// - Parameters:
-    ///   - retryAfter: the seconds for which the service says to wait.
-    ///   - waits: how often it has waited before.
+    ///   - retryAfter: in seconds.
     ///   - sent: the round in which it was sent.
     ///   - underWay: how many requests are under way, without it.
-    ///   - capacity: the most that there may be at once.
     ///   - end: until when its answer is of use.
     mutating func refused(
         retryAfter: UInt32?, waits: Int, sent: Int, underWay: Int, capacity: Int, until end: Instant,
@@ -212,16 +290,12 @@ struct ServicePace {
         return now - first < Self.patience ? wait : nil
     }
 
-    /// Records an answer.
-    ///
-    /// - Returns: whether there is no limit any more.
-    mutating func answered() -> Bool {
+    mutating func answered() {
         since = nil
-        guard let limit else { return false }
+        guard let limit else { return }
         answers += 1
-        guard answers >= limit else { return false }
+        guard answers >= limit else { return }
         answers = 0
         self.limit = limit + 1 < capacity ? limit + 1 : nil
-        return self.limit == nil
     }
 }

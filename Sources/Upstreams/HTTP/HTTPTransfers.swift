@@ -19,13 +19,13 @@ package final class HTTPTransfers {
     private let clock: any LoopClock
     private let connections: HTTPConnections
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
-    /// The active request with a new connection opened for it.
-    private var renewal: HTTPTransfer?
     /// Scheduled for `alarm`, which is not later than any transfer's deadline.
     private var timer: LoopTimer?
     private var alarm = Instant(nanoseconds: 0)
     /// What the service has shown of how many requests at once it takes.
-    private(set) var pace = ServicePace()
+    private(set) var pace = ServicePace() {
+        didSet { if (pace.limit == nil) != (oldValue.limit == nil) { onPace?(pace.limit) } }
+    }
     /// Called when that has got a limit, or has none any more.
     var onPace: (@Loop (Int?) -> Void)?
     /// Called when the service has shown a certificate that is wrong in its time alone.
@@ -34,7 +34,6 @@ package final class HTTPTransfers {
     private var capacity: Int { min(connections.capacity, pace.limit ?? .max) }
     /// The name that worked last, as an index into `origin.hosts`.
     private var preferredHost = 0
-    /// The number of replies received.
     private var replies = 0
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
@@ -61,9 +60,6 @@ package final class HTTPTransfers {
     /// The number of open connections, idle ones included. For tests.
     package var openConnections: Int { connections.count }
 
-    /// Called with the reply, whatever its status, or with the reason why there is none.
-    package typealias Completion = @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
-
     /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
     /// - Parameters:
@@ -75,11 +71,12 @@ package final class HTTPTransfers {
     ///     changed. There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
     ///   - delayed: called each time that the service says "not so fast" and it waits; it may be cancelled then.
-    ///   - done: called once, never before this returns, and not after `cancel()`.
+    ///   - done: called once, with the reply, whatever its status, or why there is none; never before this returns, and not
+    ///     after `cancel()`.
     package func begin(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
         renewing: Bool = false, permit: Permit? = nil, delayed: (@Loop () -> Void)? = nil,
-        done: @escaping Completion
+        done: @escaping @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
     ) -> any Cancellable {
         let transfer = HTTPTransfer(
             request, deadline: deadline, holder: holder, permit: permit, delayed: delayed, isRenewing: renewing,
@@ -90,8 +87,7 @@ package final class HTTPTransfers {
         }
         watchClock(until: deadline)
         if renewing {
-            if renewal == nil {
-                renewal = transfer
+            if connections.beginRenewal(transfer) {
                 dispatch(transfer)
             } else {
                 fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
@@ -111,7 +107,7 @@ package final class HTTPTransfers {
         transfer.place = waiting.append(transfer, for: transfer.holder)
     }
 
-    /// Displaces a queued request of the client network that has the most. Returns false if there is none.
+    /// Returns false if no queued request may be displaced.
     private func makeRoom(for holder: ClientNetwork) -> Bool {
         guard let transfer = waiting.displace(for: holder) else { return false }
         transfer.place = nil
@@ -123,10 +119,8 @@ package final class HTTPTransfers {
         fail(transfer, .overloaded("\(HTTPLimits.waiting) requests wait for \(origin.addressText)"))
     }
 
-    /// Takes the place of an active request of the client network that has most for one of `holder`, if that has
+    /// Has an active request of the client network that has most wait in the queue again for one of `holder`, if that has
     /// fewer.
-    ///
-    /// The displaced one waits in the queue again.
     private func displaceActive(for holder: ClientNetwork) {
         guard let displaced = connections.yielding(to: holder) else { return }
         connections.withdraw(displaced)
@@ -143,22 +137,17 @@ package final class HTTPTransfers {
             HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
 
-    /// Closes all connections, since they may be dead after a change of network: requests in progress are sent once
-    /// more on a new connection, before their deadline.
+    /// Closes all connections, which may be dead after a change of network: requests in progress are sent once more.
     package func renewConnections() { connections.evictAll() }
 
-    /// Sends no further request on the existing connections: each closes when its requests have ended, an idle one at
-    /// once. The next request is sent on a new connection.
-    ///
-    /// Called when the address is in backoff: the fault may be one of its connections alone.
+    /// Sends no further request on the existing connections; each closes when its requests have ended. Called when the address
+    /// is in backoff: the fault may be one of its connections alone.
     package func retireConnections() { connections.retireAll() }
 
     // MARK: The queue
 
-    /// Whether another transfer may become active.
     private var hasRoom: Bool { connections.requests < capacity }
 
-    /// Dispatches queued transfers while there is capacity.
     private func fill() {
         while hasRoom, let next = takeNext({ connections.held(by: $0) }) { dispatch(next) }
         if waiting.count == 0 { connections.forgetShares() }
@@ -190,7 +179,7 @@ package final class HTTPTransfers {
 
     /// Fails a transfer at the end of the turn: its caller is not ready for the result before.
     private func fail(_ transfer: HTTPTransfer, _ failure: UpstreamFailure) {
-        endRenewal(transfer)
+        connections.endRenewal(transfer)
         loop.atTurnEnd { transfer.finish(.failure(failure)) }
     }
 
@@ -212,28 +201,17 @@ package final class HTTPTransfers {
         }
     }
 
-    /// Ends the renewal, if `transfer` is it.
-    ///
-    /// - Parameter isGood: whether its connection replaces all older ones; else it is closed.
-    private func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
-        guard renewal === transfer else { return }
-        renewal = nil
-        connections.endRenewal(isGood: isGood)
-    }
-
     // MARK: Ends from our side
 
     private func withdraw(_ transfer: HTTPTransfer) {
         transfer.wait.take()?.cancel()
         if let place = transfer.place.take() { waiting.remove(place) }
         connections.withdraw(transfer)
-        endRenewal(transfer)
+        connections.endRenewal(transfer)
     }
 
-    /// Ensures that transfers are scanned at `end`.
-    ///
-    /// One timer serves all transfers. Most end long before anything is due, so it is rescheduled only for an earlier
-    /// end.
+    /// Ensures that transfers are scanned at `end`. One timer serves all: most end long before anything is due, so it is
+    /// rescheduled only for an earlier end.
     private func watchClock(until end: Instant) {
         if let timer, timer.isPending, alarm <= end { return }
         timer?.cancel()
@@ -255,12 +233,11 @@ package final class HTTPTransfers {
 
     /// Ends a transfer whose time is up. With HTTP/2 its stream is reset; with HTTP/1.1 its connection is closed.
     private func timeOut(_ transfer: HTTPTransfer) {
+        let count = connections.requests
+        let reason = count == 0 ? "there was no connection" : "\(count) requests were under way"
         let failure: UpstreamFailure =
             if transfer.index == nil {
-                .overloaded(
-                    connections.requests == 0
-                        ? "not sent in time: there was no connection to \(origin.addressText)"
-                        : "not sent in time: \(connections.requests) requests were under way to \(origin.addressText)")
+                .overloaded("not sent in time: \(reason) to \(origin.addressText)")
             } else {
                 replies == transfer.repliesBefore ? .timeout : .slow
             }
@@ -281,18 +258,18 @@ package final class HTTPTransfers {
         connections.remove(transfer)
         switch end {
         case .reply(let response, let isHTTP2):
-            endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
+            connections.endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
             if origin.scheme == .https { preferredHost = transfer.host }
             if !transfer.isRenewing {
                 if !ServicePace.isRefusal(response) {
-                    if pace.answered() { onPace?(nil) }
+                    pace.answered()
                 } else if waits(transfer, retryAfter: response.retryAfter) {
                     break
                 }
             }
-            transfer.finish(Self.readable(response))
+            transfer.finish(response.readable)
         case .lost(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
             transfer.refusedHosts.insert(transfer.host)
@@ -314,8 +291,6 @@ package final class HTTPTransfers {
     ///
     /// - Returns: whether it waits.
     private func waits(_ transfer: HTTPTransfer, retryAfter: UInt32? = nil) -> Bool {
-        let wasUnlimited = pace.limit == nil
-        defer { if wasUnlimited { onPace?(pace.limit) } }
         guard
             let wait = pace.refused(
                 retryAfter: retryAfter, waits: transfer.waits, sent: transfer.round, underWay: connections.requests,
@@ -327,7 +302,6 @@ package final class HTTPTransfers {
         return true
     }
 
-    /// Has a transfer sent again after some time.
     private func delay(_ transfer: HTTPTransfer, for wait: Duration) {
         transfer.wait = clock.schedule(at: clock.now + wait) { [weak self] in
             transfer.wait = nil
@@ -338,18 +312,9 @@ package final class HTTPTransfers {
         transfer.delayed?()
     }
 
-    /// A response whose body can be read. One that reports an error tells enough by its status.
-    private static func readable(_ response: HTTPResponse) -> Result<HTTPResponse, UpstreamFailure> {
-        guard let compression = response.compression, response.isSuccess, !response.body.isEmpty else {
-            return .success(response)
-        }
-        return .failure(.unusable("the reply is compressed (\(compression.rawValue)), which the request forbids"))
-    }
-
-    /// Sends a transfer again, unless it has failed.
     private func goOn(with transfer: HTTPTransfer, unless failure: UpstreamFailure?) {
         guard let failure else { return repeatLater(transfer) }
-        endRenewal(transfer)
+        connections.endRenewal(transfer)
         transfer.finish(.failure(failure))
     }
 

@@ -32,7 +32,6 @@ final class ServiceSocket {
     @safe private final class Buffers {
         /// Bytes read from the socket.
         let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
-        /// Their plaintext.
         let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSChannel.recordSize, alignment: 1)
     }
 
@@ -42,9 +41,8 @@ final class ServiceSocket {
     /// changes its keys (RFC 8446 section 4.6.3).
     private static let readLimit = 8
     private static let buffers = Buffers()
-    /// Time without an acknowledgement after which the kernel closes a connection (TCP_USER_TIMEOUT): it bounds how long a
-    /// black hole goes undetected when every request is given up before its connection is tested.
-    private static let userTimeout: Duration = .seconds(3)
+    /// Memory for what is to be encrypted, empty between two calls.
+    private static var outgoing: [UInt8] = []
 
     /// Nil: without TLS.
     let tls: TLSChannel?
@@ -80,7 +78,7 @@ final class ServiceSocket {
                 offering: protocols)
         place = origin.addressText
         tunnel = origin.proxy.map { _ in HTTPTunnel(to: origin.addressText) }
-        descriptor = try Self.connect(to: origin)
+        descriptor = try origin.connect()
     }
 
     /// Takes over a socket that is connected, or about to be.
@@ -92,27 +90,6 @@ final class ServiceSocket {
         self.tls = tls
         self.place = place
         descriptor = consume socket
-    }
-
-    private static func connect(to origin: HTTPOrigin) throws(UpstreamFailure) -> Descriptor {
-        let address = origin.proxy ?? SocketAddress(origin.translated ?? origin.address, port: origin.port)
-        do throws(SystemError) {
-            return try .connecting(to: address, .tcp) { number in
-                // An old kernel without the option only detects a dead connection later.
-                _ = clinux_set_user_timeout(number, UInt32(userTimeout.components.seconds) * 1_000)
-                for (level, option, value) in [
-                    (Int32(IPPROTO_TCP), TCP_NODELAY, 1), (SOL_SOCKET, SO_KEEPALIVE, 1),
-                    (Int32(IPPROTO_TCP), TCP_KEEPIDLE, HTTPLimits.keepAliveIdle),
-                    (Int32(IPPROTO_TCP), TCP_KEEPINTVL, HTTPLimits.keepAliveInterval),
-                ] {
-                    var value = Int32(value)
-                    _ = unsafe setsockopt(number, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
-                }
-            }
-        } catch {
-            if let shortage = error.shortage { throw .overloaded("no socket for \(origin.addressText): \(shortage)") }
-            throw .network(error.description)
-        }
     }
 
     /// Registers `handler`, called whenever `serve` is to be called.
@@ -189,7 +166,7 @@ final class ServiceSocket {
         var isHTTP2 = false
         if let tls {
             phase = .shakingHands
-            guard case .isDone(let hasChosen) = try tls.shakeHands() else { return }
+            guard let hasChosen = try tls.shakeHands() else { return }
             isHTTP2 = hasChosen
         }
         try take(.isReady(isHTTP2: isHTTP2))
@@ -261,6 +238,22 @@ final class ServiceSocket {
         sendPending()
     }
 
+    /// Sends what `next` appends to an empty buffer, until it appends nothing or the socket does not take all of it.
+    func write(_ next: (inout [UInt8]) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
+        // TLS's own responses to received bytes.
+        sendPending()
+        var bytes: [UInt8] = []
+        swap(&bytes, &Self.outgoing)
+        defer { swap(&bytes, &Self.outgoing) }
+        // What the socket does not take now must not queue up here: nghttp2 knows its priority.
+        while pendingCount == 0 {
+            bytes.removeAll(keepingCapacity: true)
+            try next(&bytes)
+            if bytes.isEmpty { return }
+            try write(bytes)
+        }
+    }
+
     /// Bytes that wait until the socket takes more.
     var pendingCount: Int { tls?.pendingCount ?? unsent.count }
 
@@ -284,8 +277,7 @@ final class ServiceSocket {
     func close(saysGoodbye: Bool) {
         if saysGoodbye { tls?.close() }
         sendPending()
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
         descriptor = nil
     }
 }

@@ -26,13 +26,6 @@ import Scheduling
         }
     }
 
-    /// The progress of a handshake.
-    enum Handshake {
-        case isUnderWay
-        /// - Parameter isHTTP2: whether the server chose HTTP/2.
-        case isDone(isHTTP2: Bool)
-    }
-
     /// The result of a read.
     enum Plaintext {
         case bytes(Int)
@@ -147,11 +140,12 @@ import Scheduling
 
     /// Continues the handshake as far as the received bytes allow.
     ///
+    /// - Returns: at its end, whether the server has chosen HTTP/2; nil before.
     /// - Throws: `UpstreamFailure.certificate` for an invalid certificate, `UpstreamFailure.network` for anything else.
-    func shakeHands() throws(UpstreamFailure) -> Handshake {
+    func shakeHands() throws(UpstreamFailure) -> Bool? {
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(connection)
-        if result != 1, unsafe SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return .isUnderWay }
+        if result != 1, unsafe SSL_get_error(connection, result) == SSL_ERROR_WANT_READ { return nil }
         let verification = unsafe SSL_get_verify_result(connection)
         let reason = lastReason
         let isOutOfTime = [X509_V_ERR_CERT_NOT_YET_VALID, X509_V_ERR_CERT_HAS_EXPIRED].contains(
@@ -165,10 +159,6 @@ import Scheduling
         guard unsafe isResumed || SSL_get0_verified_chain(connection) != nil else {
             throw .certificate("no certificate was verified")
         }
-        return .isDone(isHTTP2: hasChosenHTTP2)
-    }
-
-    private var hasChosenHTTP2: Bool {
         var (chosen, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
         unsafe SSL_get0_alpn_selected(connection, &chosen, &length)
         return unsafe UnsafeBufferPointer(start: chosen, count: Int(length)).elementsEqual("h2".utf8)

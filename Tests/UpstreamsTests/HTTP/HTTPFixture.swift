@@ -174,7 +174,8 @@ extension HTTPTransfers {
 extension HTTPSession {
     /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
-        defer { ended = [] }
+        var ended: [Ended] = []
+        takeEnded(into: &ended)
         return ended
     }
 }

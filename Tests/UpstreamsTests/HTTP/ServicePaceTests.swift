@@ -19,7 +19,12 @@ struct ServicePaceTests {
             until: Self.start + within, at: Self.start + after)
     }
 
-    private func answer(_ pace: inout ServicePace) -> Bool { pace.answered() }
+    /// Returns whether that ends the limit.
+    private func answer(_ pace: inout ServicePace) -> Bool {
+        let hadLimit = pace.limit != nil
+        pace.answered()
+        return hadLimit && pace.limit == nil
+    }
 
     @Test func `it is halved once for all that was sent together, and not below four`() {
         var pace = ServicePace()
