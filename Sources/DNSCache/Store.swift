@@ -58,7 +58,6 @@ struct Store: ~Copyable {
     @inline(__always)
     func offset(inSlot slot: Int) -> Int { Slot.offset(index[slot]) }
 
-    /// The block at an offset at which there is one.
     @inline(__always)
     func block(at offset: Int) -> Block { unsafe Block(memory + offset) }
 

@@ -93,9 +93,7 @@ package final class SharedClientRules: Sendable {
 package struct AccessList: Sendable {
     private let ranges4: [ClosedRange<UInt32>]
     private let ranges6: [ClosedRange<UInt128>]
-    /// Whether all of 127.0.0.0/8 is allowed.
     private let allowsLoopback4: Bool
-    /// Whether ::1 is allowed.
     private let allowsLoopback6: Bool
 
     /// Allows clients within any of `prefixes`; none if it is empty.

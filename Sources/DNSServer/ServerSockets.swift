@@ -119,7 +119,6 @@ package struct PassedSockets: Sendable {
     private var taken: Set<UInt64> = []
     /// Whether another server still serves by them.
     private let isHeld: Bool
-    /// The ports that it has.
     private var ports: Set<UInt16> = []
     /// What the other process did not finish.
     package let work: UnfinishedWork

@@ -35,7 +35,6 @@ package final class DiskCache: Sendable {
         var isStopping = false
         var hasEnded = false
 
-        /// Makes pending changes.
         mutating func change(_ body: (inout PendingChanges) -> Void) {
             body(&pending)
             changedAt = changedAt ?? .bootTime

@@ -19,7 +19,6 @@ final class OpenStore {
     /// The latest time of day in the file when it was opened, and when that was. What is of no use any more is removed by
     /// this time, plus the time elapsed since: a clock that is ahead removes nothing.
     private let certain: WallClock.Reading
-    /// The last reading of the clocks.
     private var last: WallClock.Reading
     /// Whether the clock was set since the server started, so that answers stored before have another time of day now.
     private var hasOtherTime = false

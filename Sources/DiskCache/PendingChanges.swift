@@ -3,12 +3,10 @@ import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// A change of an answer.
     enum Change {
         case stored(CacheEntry)
         case removed
 
-        /// Bytes of the answer.
         fileprivate var size: Int { if case .stored(let entry) = self { entry.answer.body.count } else { 0 } }
     }
 

@@ -78,7 +78,6 @@ import CSQLite
 
     deinit { unsafe sqlite3_finalize(handle) }
 
-    /// A value of a parameter.
     enum Value {
         case integer(Int64)
         case text(String)

@@ -57,7 +57,6 @@ package struct StateRecord: Sendable {
         }
     }
 
-    /// What a record is of.
     struct Key: Hashable, Sendable {
         let kind: Kind
         /// The subject: at most 512 bytes.

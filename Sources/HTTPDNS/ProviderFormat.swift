@@ -44,7 +44,6 @@ extension UpstreamResults {
         count { if case .answer(let answer) = $0 { answer.answers.contains { $0.address != nil } } else { false } }
     }
 
-    /// Whether one of them is an answer.
     var hasAnswer: Bool { count { if case .answer = $0 { true } else { false } } > 0 }
 }
 

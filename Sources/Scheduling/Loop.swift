@@ -65,8 +65,7 @@ private final class Sleeper: Sendable {
     nonisolated init() {}
 
     func finish(_ reached: Bool) {
-        timer?.cancel()
-        timer = nil
+        timer.take()?.cancel()
         continuation.take()?.resume(returning: reached)
     }
 }
@@ -114,8 +113,7 @@ package final class SpawnedWork<Value: Sendable>: Cancellable {
 
     package func cancel() {
         done = nil
-        task?.cancel()
-        task = nil
+        task.take()?.cancel()
     }
 }
 

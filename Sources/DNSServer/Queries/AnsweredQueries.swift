@@ -219,7 +219,6 @@ package struct ResponseCount: Sendable {
 final class AnswerTimes: Sendable {
     private let histograms = AnswerKind.allCases.map { _ in LatencyHistogram() }
 
-    /// Adds a response.
     func add(_ kind: AnswerKind, from arrived: Instant, to now: Instant) {
         histograms[kind.rawValue].add(from: arrived, to: now)
     }

@@ -27,7 +27,6 @@ final class PendingQuery: Sendable {
     var ticket: FairShare.Ticket?
     /// With which it counts among those over UDP that began a short time ago.
     var recent: Int?
-    /// Whether its response is padded.
     private let wantsPadding: Bool
     /// Of the response, if it has one.
     var cookie: Cookie?
@@ -52,7 +51,6 @@ final class PendingQuery: Sendable {
         self.done = done
     }
 
-    /// Passes a response on.
     func finish(_ response: Response) { done(self, response) }
 
     /// Ends its wait.

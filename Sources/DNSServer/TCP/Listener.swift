@@ -11,7 +11,6 @@ final class Listener: Sendable {
 
     private var socket: ListeningSocket?
     private let connections: Connections
-    /// Admits a connection.
     private let admit: @Loop (consuming Descriptor, SocketAddress) -> Void
     private let events: EventLog
     private var watch: Watch?
@@ -37,10 +36,8 @@ final class Listener: Sendable {
 
     /// Accepts no more connections, and closes the socket.
     func stop() {
-        watch?.cancel()
-        watch = nil
-        retry?.cancel()
-        retry = nil
+        watch.take()?.cancel()
+        retry.take()?.cancel()
         socket = nil
     }
 
@@ -66,8 +63,7 @@ final class Listener: Sendable {
 
     private func resume() {
         guard retry != nil else { return }
-        retry?.cancel()
-        retry = nil
+        retry.take()?.cancel()
         if watch?.update(.readable) == false {
             pause("the kernel watches no more descriptors (fs.epoll.max_user_watches)")
         }

@@ -120,10 +120,8 @@ class ServedConnection {
     final func end() -> Bool {
         guard !isClosed else { return false }
         isClosed = true
-        watch?.cancel()
-        watch = nil
-        timer?.cancel()
-        timer = nil
+        watch.take()?.cancel()
+        timer.take()?.cancel()
         book(0)
         return true
     }

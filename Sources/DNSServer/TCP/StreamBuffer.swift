@@ -27,7 +27,6 @@ struct StreamBuffer {
     var count: Int { bytes.count - start }
     var isEmpty: Bool { count == 0 }
 
-    /// The bytes that wait.
     var waiting: ArraySlice<UInt8> { bytes[start...] }
 
     mutating func append(_ received: ArraySlice<UInt8>) { bytes.append(contentsOf: received) }

@@ -39,7 +39,6 @@ final class TurnQueue {
     /// How much is left to do in this turn of the loop.
     private var left: Int { turn == loop.turns ? perTurn - done : perTurn }
 
-    /// Counts what is done.
     func count() {
         if turn != loop.turns { (turn, done) = (loop.turns, 0) }
         done += 1

@@ -75,11 +75,9 @@ package final class CertificateKeeper: Sendable {
 
     package func stop() {
         reading += 1
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
         debounce = nil
-        timer?.cancel()
-        timer = nil
+        timer.take()?.cancel()
     }
 
     /// Returns whether new connections have what these files hold.

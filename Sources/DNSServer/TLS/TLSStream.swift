@@ -9,7 +9,6 @@ import Scheduling
 /// a client that sends only what TLS itself consumes, such as changes of keys, takes no more of a turn than others.
 @Loop
 @safe final class TLSStream: ByteStream {
-    /// The progress of a handshake.
     enum Handshake: Equatable {
         case isDone
         /// It goes on when the socket is ready for this.
@@ -170,7 +169,6 @@ import Scheduling
         return unsafe buffer.withUnsafeMutableBytes { unsafe decrypt(connection, into: $0) }
     }
 
-    /// Decrypts all that was received.
     private func decrypt(_ connection: OpaquePointer, into room: UnsafeMutableRawBufferPointer) -> StreamOutcome {
         var count = 0
         ERR_clear_error()

@@ -130,7 +130,6 @@ final class UDPThread: Sendable {
     /// called.
     func interrupt() { thread.withLock { $0?.interrupt() } }
 
-    /// Returns whether the stage was `expected`.
     private func change(_ expected: Stage, to stage: Stage) -> Bool {
         self.stage.compareExchange(expected: expected, desired: stage, ordering: .relaxed).exchanged
     }

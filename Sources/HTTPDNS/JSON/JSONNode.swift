@@ -71,7 +71,6 @@ extension JSONNode {
         return value
     }
 
-    /// Nil for what is no string.
     var string: String? { if case .string(let text) = content { text } else { nil } }
 
     /// A number, also in quotes; nil for anything else.

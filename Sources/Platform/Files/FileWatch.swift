@@ -36,8 +36,7 @@ package final class FileWatch {
 
     /// Stops watching; `handler` is not called any more.
     package func cancel() {
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
     }
 
     private func receive() {

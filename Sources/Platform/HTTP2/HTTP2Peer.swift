@@ -15,7 +15,6 @@ package protocol HTTP2Peer: AnyObject {
     ///   header: a field of one byte may be expanded to thousands.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, of stream: AnyObject) -> Bool
 
-    /// A part of a body has come.
     func receiveBody(_ part: UnsafeRawBufferPointer, of stream: AnyObject?, id: Int32)
 
     /// A frame of a stream is whole and obeys the rules; the bytes of a body were passed before.

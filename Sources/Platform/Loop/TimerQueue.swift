@@ -24,6 +24,8 @@ package struct TimerQueue {
 
         /// The earliest; the row must not be empty.
         var first: Entry { entries[start] }
+        /// By which the earliest is compared with that of another row.
+        var order: (Instant, UInt64) { (entries[start].instant, entries[start].serial) }
         var isEmpty: Bool { start == entries.count }
         /// The due time of the last timer; nil when it is empty.
         var end: Instant? { start < entries.count ? entries[entries.count - 1].instant : nil }
@@ -80,13 +82,6 @@ package struct TimerQueue {
         }
     }
 
-    /// The place of the earliest timer.
-    private struct Front {
-        let instant: Instant
-        let serial: UInt64
-        let row: Int
-    }
-
     /// Below this number of entries, cleaning is not worth a scan.
     private nonisolated static let smallest = 64
     private nonisolated static let rowLimit = 8
@@ -135,28 +130,31 @@ package struct TimerQueue {
     }
 
     /// When the earliest pending timer is due; `nil` when there is none.
-    package mutating func nextDue() -> Instant? { front()?.instant }
+    package mutating func nextDue() -> Instant? {
+        guard let row = front() else { return nil }
+        return rows[row].first.instant
+    }
 
     /// Removes and returns the earliest pending timer if it is due at `now` and was added before `serial` was assigned.
     ///
     /// The bound lets a caller run the due timers without running those that they add in turn.
     package mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
-        guard let front = front(), front.instant <= now, front.serial < serial else { return nil }
-        let timer = rows[front.row].first.timer
-        rows[front.row].removeFirst()
+        guard let row = front() else { return nil }
+        let first = rows[row].first
+        guard first.instant <= now, first.serial < serial else { return nil }
+        rows[row].removeFirst()
         count -= 1
-        return timer
+        return first.timer
     }
 
-    /// The place of the earliest pending timer.
-    private mutating func front() -> Front? {
-        var front: Front?
+    /// The row with the earliest pending timer.
+    private mutating func front() -> Int? {
+        var front: Int?
         for index in rows.indices {
             count -= rows[index].dropDead()
             guard !rows[index].isEmpty else { continue }
-            let (instant, serial) = (rows[index].first.instant, rows[index].first.serial)
-            if let front, (front.instant, front.serial) < (instant, serial) { continue }
-            front = Front(instant: instant, serial: serial, row: index)
+            if let front, rows[front].order < rows[index].order { continue }
+            front = index
         }
         return front
     }

@@ -40,8 +40,7 @@ package final class NetworkWatch {
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
     package func cancel() {
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
         // Without further reports, the state of links is unknown.
         paths?.update(deadLinks: [])
     }
@@ -94,8 +93,7 @@ package final class ResumeWatch {
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
     package func cancel() {
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
     }
 
     /// How long the machine has slept since boot: CLOCK_MONOTONIC does not advance during sleep.

@@ -46,7 +46,6 @@ package final class SignalWatch: Sendable {
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
     package func cancel() {
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
     }
 }

@@ -42,7 +42,6 @@ package final class LocalDNS: Upstream {
     private var lastSearch: Instant?
     /// Where names arrive that servers in a forwarding loop with us send back; nil without our own listener.
     private var listener: LoopProbes?
-    /// The lookups in progress.
     private var lookups: [ObjectIdentifier: LocalDNSLookup] = [:]
 
     /// - Parameters:

@@ -68,7 +68,6 @@ package final class LocalDNSLimit: Sendable {
         return now - query.began >= Self.patience ? own : nil
     }
 
-    /// Removes a query.
     func leave(_ ticket: FairShare.Ticket) {
         shares.remove(ticket)
         queries[ticket] = nil

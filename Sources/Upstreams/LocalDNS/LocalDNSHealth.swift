@@ -10,7 +10,6 @@ final class LocalDNSHealth {
     /// responds over TCP alone over TCP before a probe tries UDP again.
     nonisolated static let plainTime = Duration.seconds(600)
 
-    /// Whether it answers.
     let address = AddressHealth()
     /// How it is queried instead of with EDNS over UDP, and when a probe tries these again.
     private var makeshift: (way: LocalDNSWay, until: Instant)?
@@ -22,7 +21,6 @@ final class LocalDNSHealth {
     /// Whether its last probe failed, and it has answered nothing since.
     var isSilent: Bool { !address.isUsable }
 
-    /// How it is queried.
     var way: LocalDNSWay { makeshift?.way ?? LocalDNSWay() }
 
     /// Whether a probe is due: of a silent server, or with EDNS or over UDP of one that did not support it.

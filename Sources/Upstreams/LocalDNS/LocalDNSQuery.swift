@@ -273,8 +273,7 @@ final class LocalDNSExchange {
 
     /// Ends the exchange, and closes the socket; nothing is reported any more.
     func close() {
-        watch?.cancel()
-        watch = nil
+        watch.take()?.cancel()
         socket = nil
     }
 }

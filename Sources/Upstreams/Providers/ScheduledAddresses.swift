@@ -132,8 +132,7 @@ final class ScheduledAddresses {
             await ask()
         } while isOutdated
         isAsking = false
-        timer?.cancel()
-        timer = nil
+        timer.take()?.cancel()
         if isDisabled, let due { timer = clock.schedule(at: due) { [weak self] in self?.refreshIfDue() } }
     }
 

@@ -123,7 +123,6 @@ final class HTTP2ServerSession: HTTPServerSession {
         requests.append(stream)
     }
 
-    /// Drops a stream that has ended.
     private func drop(_ stream: HTTPServerStream) {
         let isServed = stream.isAnswered && stream.unsent == 0
         overheadLeft += isServed ? HTTPServerLimits.overheadPerResponse : -HTTPServerLimits.overheadPerReset

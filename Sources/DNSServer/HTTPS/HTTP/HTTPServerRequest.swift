@@ -25,7 +25,6 @@ package struct HTTPServerRequest: Sendable {
         case dnsMessage
         case other
 
-        /// The name of `dnsMessage`.
         static let dnsMessageName = "application/dns-message"
     }
 

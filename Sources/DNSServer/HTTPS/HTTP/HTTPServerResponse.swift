@@ -81,7 +81,6 @@ package struct HTTPServerResponse: Sendable {
         HTTPServerResponse(.methodNotAllowed, fields: [("allow", "GET, POST")])
     }
 
-    /// The value of `cache-control`.
     var cacheControl: String { maxAge.map { "max-age=" + String($0) } ?? "no-store" }
 }
 

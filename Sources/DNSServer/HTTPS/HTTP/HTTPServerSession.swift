@@ -49,7 +49,6 @@ final class HTTPServerStream {
     var request = HTTPServerRequest()
     /// Bytes of the request's fields, as RFC 9113 section 6.5.2 counts.
     var header = 0
-    /// Whether the request is whole.
     var isWhole = false
     /// Whether there is a response.
     var isFinished = false
