@@ -72,7 +72,7 @@ final class AnswerFile {
     ///
     /// - Returns: how many answers were written.
     func write(
-        _ changes: [(key: [UInt8], change: PendingChanges.Change)], _ rules: DiskRules, _ mark: ClockMark,
+        _ changes: [PendingChanges.Change], _ rules: DiskRules, _ mark: ClockMark,
         _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
         let rows = changes.map { each in
@@ -93,21 +93,19 @@ final class AnswerFile {
             var until = old?.until
             var value: [UInt8] = []
             for (place, isSix) in [(other, false), (six, true)] {
-                switch place.map({ changes[$0].change }) {
-                case nil:
-                    guard let answer = old?.answers.first(where: { $0.head.isSix == isSix }) else { continue }
-                    answer.head.append(to: &value, answer.answer.body)
-                case .removed?: continue
-                case .stored(let entry)?:
-                    guard let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch) else {
-                        continue
-                    }
-                    head.append(to: &value, entry.answer.body)
-                    let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
-                    let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
-                    until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
-                    written += 1
+                guard let place else {
+                    let answer = old?.answers.first { $0.head.isSix == isSix }
+                    answer.map { $0.head.append(to: &value, $0.answer.body) }
+                    continue
                 }
+                guard let entry = changes[place].entry,
+                    let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch)
+                else { continue }
+                head.append(to: &value, entry.answer.body)
+                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
+                let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
+                until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
+                written += 1
             }
             guard !value.isEmpty else {
                 try erase.run([.blob(question)])

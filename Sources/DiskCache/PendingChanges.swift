@@ -3,12 +3,8 @@ import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    enum Change {
-        case stored(CacheEntry)
-        case removed
-
-        fileprivate var size: Int { if case .stored(let entry) = self { entry.answer.body.count } else { 0 } }
-    }
+    /// A change of the answer under a key, which has the bytes of a `QueryKey` without a scope: another one; nil: it is removed.
+    typealias Change = (key: [UInt8], entry: CacheEntry?)
 
     /// The most answers that wait, and the most removals of many.
     static let limit = 16_384
@@ -18,9 +14,8 @@ struct PendingChanges {
     /// The most records that wait, but for those of kinds that are few: as many as the file keeps of one kind.
     static let recordLimit = 4_096
 
-    /// Answers in order of arrival, with the bytes of their keys: those of a `QueryKey` without a scope. The last change of a
-    /// key counts.
-    private(set) var answers: [(key: [UInt8], change: Change)] = []
+    /// In order of arrival; the last change of a key counts.
+    private(set) var answers: [Change] = []
     /// The keys of `answers`; nil until the first look-up, since mostly there is none, and hashing costs the loop time.
     private var keys: Set<[UInt8]>?
     /// How many bytes they have.
@@ -42,7 +37,7 @@ struct PendingChanges {
     mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
         guard answers.count < Self.limit, size <= Self.room else { return leaveAnswers() }
-        append(.stored(entry), key.array)
+        append((key.array, entry))
     }
 
     /// Removes the answer under a key.
@@ -50,13 +45,13 @@ struct PendingChanges {
         if answers.count == Self.limit { leaveAnswers() }
         // Where these alone are too many, the entries still in memory are valid.
         guard answers.count < Self.limit else { return removeAll(thenAll: true) }
-        append(.removed, key)
+        append((key, nil))
     }
 
-    private mutating func append(_ change: Change, _ key: [UInt8]) {
-        size += change.size
-        answers.append((key, change))
-        keys?.insert(key)
+    private mutating func append(_ change: Change) {
+        size += change.entry?.answer.body.count ?? 0
+        answers.append(change)
+        keys?.insert(change.key)
     }
 
     mutating func remove(_ removal: AnswerRemoval) {
@@ -65,11 +60,11 @@ struct PendingChanges {
             return removeAll(thenAll: removal != .all)
         }
         for index in answers.indices {
-            guard case (let key, .stored(let entry)) = answers[index],
+            guard case (let key, let entry?) = answers[index],
                 let name = try? Name(wire: Array(key.dropLast(5))), removal.covers(name, entry.answer.addresses)
             else { continue }
-            size -= answers[index].change.size
-            answers[index].change = .removed
+            size -= entry.answer.body.count
+            answers[index].entry = nil
         }
         if !isKnown { removals.append(removal) }
     }
@@ -86,7 +81,7 @@ struct PendingChanges {
     /// Leaves out the new answers, which memory has.
     private mutating func leaveAnswers() {
         needsAll = true
-        answers.removeAll { if case .stored = $0.change { true } else { false } }
+        answers.removeAll { $0.entry != nil }
         (size, keys) = (0, nil)
     }
 
@@ -122,7 +117,7 @@ struct PendingChanges {
     mutating func putBack(_ older: PendingChanges) {
         var merged = older
         merged.leaveAnswers()
-        for case (let key, .removed) in answers { merged.remove(key) }
+        for case (let key, nil) in answers { merged.remove(key) }
         for removal in removals { merged.remove(removal) }
         for kind in forgottenKinds { merged.forgetAll(kind) }
         merged.states.merge(states) { $1 }

@@ -14,8 +14,8 @@ import Testing
 
     /// The keys of the answers that are removed.
     private func removed(_ changes: PendingChanges) -> Set<[UInt8]> {
-        let last = Dictionary(changes.answers.map { ($0.key, $0.change) }) { $1 }
-        return Set(last.filter { if case .removed = $0.value { true } else { false } }.keys)
+        let last = Dictionary(changes.answers.map { ($0.key, $0.entry == nil) }) { $1 }
+        return Set(last.filter(\.value).keys)
     }
 
     private func record(_ name: String, _ value: String = "1", of kind: StateRecord.Kind = .calls) -> StateRecord {
