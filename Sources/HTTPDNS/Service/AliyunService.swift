@@ -150,30 +150,26 @@ private struct AliyunServiceForm: ServiceForm {
 // Source: help.aliyun.com/document_detail/56810.html section 3.3 and /2978980.html section 6.2.
 
 extension ServiceError {
-    static let missingArgument = aliyun("MissingArgument", 400)
-    static let invalidHost = aliyun("InvalidHost", 400)
-    static let tooManyHosts = aliyun("TooManyHosts", 400)
-    static let customParameters = aliyun("SdnsNotSupported", 400)
-    static let methodNotAllowed = aliyun("MethodNotAllowed", 405)
-    static let signatureExpired = aliyun("SignatureExpired", 403)
-    static let invalidSignature = aliyun("InvalidSignature", 403, isGuess: true)
-    static let invalidDuration = aliyun("InvalidDuration", 403)
-    static let unsigned = aliyun("UnsignedInterfaceDisabled", 403)
-    static let noAccount = aliyun("AccountNotExists", 403, isGuess: true)
-    static let internalError = aliyun("InternalError", 500)
+    static let missingArgument = coded("MissingArgument", 400)
+    static let invalidHost = coded("InvalidHost", 400)
+    static let tooManyHosts = coded("TooManyHosts", 400)
+    static let customParameters = coded("SdnsNotSupported", 400)
+    static let methodNotAllowed = coded("MethodNotAllowed", 405)
+    static let signatureExpired = coded("SignatureExpired", 403)
+    static let invalidSignature = coded("InvalidSignature", 403, isGuess: true)
+    static let invalidDuration = coded("InvalidDuration", 403)
+    static let unsigned = coded("UnsignedInterfaceDisabled", 403)
+    static let noAccount = coded("AccountNotExists", 403, isGuess: true)
+    static let internalError = coded("InternalError", 500)
 
     /// That of a call without an answer. The vendor's code for a quota is not public: the one that its SDKs answer with
     /// another server comes with the status that all of them take for "later".
     static func aliyun(_ refusal: ServiceRefusal) -> ServiceError {
         switch refusal {
-        case .notAllowed, .doubtful: aliyun("ServiceLevelDeny", 403)
-        case .overQuota: aliyun("ServiceLevelDeny", 429)
+        case .notAllowed, .doubtful: coded("ServiceLevelDeny", 403)
+        case .overQuota: coded("ServiceLevelDeny", 429)
         case .unavailable: internalError
         }
-    }
-
-    private static func aliyun(_ code: String, _ status: Int, isGuess: Bool = false) -> ServiceError {
-        ServiceError(reply: ServiceReply(status, json: JSONWriter.object { $0.member("code", code) }), isGuess: isGuess)
     }
 }
 

@@ -12,17 +12,17 @@ extension VendorService {
     func jsonCall(
         _ target: RequestTarget, _ request: ServiceRequest, at time: Int64
     ) throws(ServiceError) -> ServiceCall {
-        guard !request.isPost else { throw .json(501, "only GET is known") }
+        guard !request.isPost else { throw .coded("only GET is known", 501) }
         guard let text = target["name"], let name = try? Name(text) else {
-            throw .json(400, "name is missing, or is no name")
+            throw .coded("name is missing, or is no name", 400)
         }
         guard let type = target["type"].map({ RecordType($0) }) ?? .a, !type.isMeta else {
-            throw .json(400, "type is no type of records")
+            throw .coded("type is no type of records", 400)
         }
         var account: ServiceAccount?
         if let id = target["uid"] {
             guard let found = self.account(id), isSigned(target, text, found, at: time) else {
-                throw .json(403, "InvalidSignature", isGuess: true)
+                throw .coded("InvalidSignature", 403, isGuess: true)
             }
             account = found
         }
@@ -50,12 +50,6 @@ extension VendorService {
     private static func isOn(_ text: String?) -> Bool { text == "1" || text == "true" }
 }
 
-extension ServiceError {
-    fileprivate static func json(_ status: Int, _ code: String, isGuess: Bool = false) -> ServiceError {
-        ServiceError(reply: ServiceReply(status, json: JSONWriter.object { $0.member("code", code) }), isGuess: isGuess)
-    }
-}
-
 private struct JSONServiceForm: ServiceForm {
     let question: Question
     let isCheckingDisabled: Bool
@@ -65,8 +59,8 @@ private struct JSONServiceForm: ServiceForm {
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply {
         switch refusal {
-        case .notAllowed, .doubtful: ServiceError.json(403, "ServiceLevelDeny").reply
-        case .overQuota: ServiceError.json(429, "ServiceLevelDeny").reply
+        case .notAllowed, .doubtful: ServiceError.coded("ServiceLevelDeny", 403).reply
+        case .overQuota: ServiceError.coded("ServiceLevelDeny", 429).reply
         case .unavailable: reply(Message(flags: HeaderFlags(rawValue: ResponseCode.serverFailure.rawValue)))
         }
     }

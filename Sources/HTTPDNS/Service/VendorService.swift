@@ -71,6 +71,11 @@ struct ServiceError: Error {
     let reply: ServiceReply
     /// Whether a credential was wrong.
     var isGuess = false
+
+    /// With a code in JSON.
+    static func coded(_ code: String, _ status: Int, isGuess: Bool = false) -> ServiceError {
+        ServiceError(reply: ServiceReply(status, json: JSONWriter.object { $0.member("code", code) }), isGuess: isGuess)
+    }
 }
 
 /// The mark by which a server that offers DNS over HTTPS or HTTPDNS finds that its own request has come back to it: a
@@ -99,36 +104,9 @@ package struct LoopMark: Hashable, Sendable {
     }
 
     /// The same request with the mark.
-    func added(to request: HTTPRequest) -> HTTPRequest {
+    package func added(to request: HTTPRequest) -> HTTPRequest {
         var request = request
         request.headers.append([Self.field, text])
         return request
-    }
-}
-
-/// A provider's format with the mark in each request.
-package struct MarkedFormat: ProviderFormat {
-    private let format: any ProviderFormat
-    private let mark: LoopMark
-
-    package init(_ format: any ProviderFormat, mark: LoopMark) {
-        self.format = format
-        self.mark = mark
-    }
-
-    package var answersBothFamilies: Bool { format.answersBothFamilies }
-
-    package func answers(_ type: RecordType) -> Bool { format.answers(type) }
-
-    package var takesCheckingDisabled: Bool { format.takesCheckingDisabled }
-
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
-        mark.added(to: try format.request(for: question, at: time))
-    }
-
-    package func results(
-        in response: HTTPResponse, to question: UpstreamQuestion
-    ) throws(UpstreamFailure) -> UpstreamResults {
-        try format.results(in: response, to: question)
     }
 }

@@ -52,6 +52,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
     nonisolated let nextHop: IPAddress
     private let format: any ProviderFormat
+    private let mark: LoopMark?
     private let clientSubnet: ReportedNetwork
     /// The `timeout` of its provider.
     nonisolated let silence: Duration
@@ -87,6 +88,7 @@ final class HTTPDNSEndpoint: Endpoint {
         name = origin.addressText
         self.address = address
         format = settings.format
+        mark = settings.mark
         clientSubnet = settings.clientSubnet
         silence = settings.timeout
         probeName = settings.probeName
@@ -179,7 +181,8 @@ final class HTTPDNSEndpoint: Endpoint {
         do throws(UpstreamFailure) {
             let request = try format.request(for: attempt.question, at: account.clock.now)
             attempt.transfer = readyTransfers().begin(
-                request, deadline: attempt.question.deadline, holder: attempt.question.holder,
+                mark?.added(to: request) ?? request, deadline: attempt.question.deadline,
+                holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
             ) { [self] in received($0, of: attempt) }
         } catch {

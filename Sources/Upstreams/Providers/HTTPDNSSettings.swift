@@ -27,12 +27,14 @@ package struct HTTPDNSSettings: Sendable {
     package var timeout: Duration
     /// Whether it may be queried as a hedge for another provider that is slow.
     package var mayHedge: Bool
+    /// Goes with each request; nil: none.
+    package var mark: LoopMark?
 
     package init(
         name: String, format: any ProviderFormat, origin: HTTPOrigin, host: String,
         addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil, names: [Name] = [],
         clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0, unitsOfAnswer: Int = 0,
-        timeout: Duration = .milliseconds(900), mayHedge: Bool = true
+        timeout: Duration = .milliseconds(900), mayHedge: Bool = true, mark: LoopMark? = nil
     ) {
         self.name = name
         self.format = format
@@ -47,6 +49,7 @@ package struct HTTPDNSSettings: Sendable {
         self.unitsOfAnswer = unitsOfAnswer
         self.timeout = timeout
         self.mayHedge = mayHedge
+        self.mark = mark
     }
 
     /// The name that probes query: chosen by the configuration, never by a client, and always answerable.

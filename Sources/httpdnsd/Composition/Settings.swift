@@ -30,7 +30,7 @@ extension HTTPDNSSettings {
         let (format, isSecure) = (entry.format, entry.url.scheme == .https)
         let (host, certified) = (entry.url.host.description, entry.tlsNames.map(\.description))
         self.init(
-            name: entry.name, format: mark.map { MarkedFormat(format, mark: $0) } ?? format,
+            name: entry.name, format: format,
             origin: HTTPOrigin(
                 scheme: isSecure ? .https : .http, port: entry.url.port,
                 hosts: isSecure && !certified.isEmpty ? certified : [host],
@@ -41,7 +41,7 @@ extension HTTPDNSSettings {
             schedule: entry.schedule, names: entry.names,
             clientSubnet: entry.clientSubnet, dailyLimit: entry.dailyLimit,
             monthlyLimit: entry.monthlyLimit, unitsOfAnswer: entry.unitsOfAnswer, timeout: entry.timeout,
-            mayHedge: entry.hedge)
+            mayHedge: entry.hedge, mark: mark)
     }
 }
 
