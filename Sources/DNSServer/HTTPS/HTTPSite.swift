@@ -212,7 +212,7 @@ struct DoHRequest {
             let sent = request.parameter("dns").flatMap { TextDecoding.base64URL($0) }
             message = sent.map { .success($0) } ?? .failure(.badRequest)
         case .post:
-            message = request.contentType == .dnsMessage ? .success(request.body) : .failure(.unsupportedMediaType)
+            message = request.isDNSMessage == true ? .success(request.body) : .failure(.unsupportedMediaType)
         case .head, .other: message = .failure(.methodNotAllowed)
         }
     }
@@ -222,7 +222,7 @@ extension HTTPServerResponse {
     /// The response with a DNS message, which is status 200 whatever its response code is.
     init(message: [UInt8]) {
         self.init(
-            .ok, contentType: HTTPServerRequest.MediaType.dnsMessageName, maxAge: ReplyLifetime.seconds(message.span),
+            .ok, contentType: HTTPServerRequest.dnsMessageType, maxAge: ReplyLifetime.seconds(message.span),
             body: message)
     }
 }

@@ -204,8 +204,6 @@ enum HTTPLoss {
     case crowded
     case failed(UpstreamFailure)
 
-    /// Of a stream that has ended without a reply.
-    ///
     /// - Parameter isClosing: whether the server takes no further request on the connection.
     init(_ code: HTTP2Code, isClosing: Bool) {
         let failure = UpstreamFailure.network(HTTP2Engine.reason(code))

@@ -66,9 +66,8 @@ package final class HTTPTransfers {
     ///   - deadline: when it ends in any case, also while it is queued.
     ///   - holder: the client network in whose share of the active and of the queued requests it is.
     ///   - renewing: whether it is sent on a new connection opened for it, without being queued. When it is answered
-    ///     there, with a status below 500 that is not 429, that connection takes all further requests and the older
-    ///     ones are retired; if not, that connection is closed and the older ones are not
-    ///     changed. There is one such request at a time: a further one fails as overloaded.
+    ///     there, with a status below 500 that is not 429, that connection replaces the older ones; if not, it is closed.
+    ///     There is one such request at a time: a further one fails as overloaded.
     ///   - permit: nil: it may be sent.
     ///   - delayed: called each time that the service says "not so fast" and it waits; it may be cancelled then.
     ///   - done: called once, with the reply, whatever its status, or why there is none; never before this returns, and not
@@ -92,12 +91,9 @@ package final class HTTPTransfers {
             } else {
                 fail(transfer, .overloaded("a connection to \(origin.addressText) is being renewed"))
             }
-        } else if waiting.isFull, !makeRoom(for: holder) {
-            failOverloaded(transfer)
         } else if waiting.count == 0, hasRoom {
             dispatch(transfer)
-        } else {
-            enqueue(transfer)
+        } else if enqueueOrFail(transfer) {
             if hasRoom { fill() } else { displaceActive(for: holder) }
         }
         return transfer
@@ -107,11 +103,16 @@ package final class HTTPTransfers {
         transfer.place = waiting.append(transfer, for: transfer.holder)
     }
 
-    /// Returns false if no queued request may be displaced.
-    private func makeRoom(for holder: ClientNetwork) -> Bool {
-        guard let transfer = waiting.displace(for: holder) else { return false }
-        transfer.place = nil
-        failOverloaded(transfer)
+    /// Queues a transfer, for which another one may have to go. Returns false where it has failed instead.
+    @discardableResult
+    private func enqueueOrFail(_ transfer: HTTPTransfer) -> Bool {
+        if waiting.isFull {
+            let displaced = waiting.displace(for: transfer.holder)
+            displaced?.place = nil
+            failOverloaded(displaced ?? transfer)
+            if displaced == nil { return false }
+        }
+        enqueue(transfer)
         return true
     }
 
@@ -194,10 +195,8 @@ package final class HTTPTransfers {
         }
         if transfer.isRenewing || hasRoom && hasConnection(for: transfer) {
             dispatch(transfer)
-        } else if waiting.isFull, !makeRoom(for: transfer.holder) {
-            failOverloaded(transfer)
         } else {
-            enqueue(transfer)
+            enqueueOrFail(transfer)
         }
     }
 

@@ -57,7 +57,6 @@ final class LocalDNSLookup: Sendable {
     /// connection, an invalid response, or one only without EDNS or only over TCP.
     var onDoubt: (@Loop (LocalDNSServer, Instant) -> Void)?
 
-    /// - Parameter servers: those that are queried.
     init(
         _ type: RecordType, of asked: UpstreamQuestion, _ environment: LocalDNSEnvironment,
         at servers: @escaping @Loop () throws(UpstreamFailure) -> [LocalDNSCandidate]
@@ -97,7 +96,6 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    /// Ends the lookup at once.
     func cancel() { finish(.failure(.cancelled)) }
 
     // MARK: Moving on

@@ -8,11 +8,11 @@ import Testing
 
 @Suite(.onLoop) struct DoHRequestTests {
     private func request(
-        _ method: HTTPServerRequest.Method = .get, _ target: String, type: HTTPServerRequest.MediaType? = nil,
+        _ method: HTTPServerRequest.Method = .get, _ target: String, isDNSMessage: Bool? = nil,
         body: [UInt8] = []
     ) -> DoHRequest? {
         DoHRequest(
-            HTTPServerRequest(method: method, target: Array(target.utf8), contentType: type, body: body),
+            HTTPServerRequest(method: method, target: Array(target.utf8), isDNSMessage: isDNSMessage, body: body),
             path: Array("/dns-query".utf8))
     }
 
@@ -32,8 +32,8 @@ import Testing
     }
 
     @Test func `the message of a POST is its body`() {
-        #expect(message(request(.post, "/dns-query", type: .dnsMessage, body: [1, 2])) == [1, 2])
-        #expect(message(request(.post, "/dns-query?dns=AAEC", type: .dnsMessage, body: [1])) == [1])
+        #expect(message(request(.post, "/dns-query", isDNSMessage: true, body: [1, 2])) == [1, 2])
+        #expect(message(request(.post, "/dns-query?dns=AAEC", isDNSMessage: true, body: [1])) == [1])
     }
 
     @Test(arguments: [
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func `a POST of another type, and another method, are refused`() {
-        #expect(status(request(.post, "/dns-query", type: .other)) == .unsupportedMediaType)
+        #expect(status(request(.post, "/dns-query", isDNSMessage: false)) == .unsupportedMediaType)
         #expect(status(request(.post, "/dns-query")) == .unsupportedMediaType)
         #expect(status(request(.other, "/dns-query?dns=AAEC")) == .methodNotAllowed)
     }

@@ -63,7 +63,7 @@ import Testing
             requests.map { String(decoding: $0.target, as: UTF8.self) } == [
                 "/dns-query?dns=AAAA", "/dns-query", "/dns-query?dns=AAAA",
             ])
-        #expect(requests.map(\.contentType) == [nil, .dnsMessage, nil])
+        #expect(requests.map(\.isDNSMessage) == [nil, true, nil])
         #expect(requests.map { String(decoding: $0.body, as: UTF8.self) } == ["", "body", ""])
         #expect(!isLast)
         #expect(refusal == nil)

@@ -18,7 +18,7 @@ import Testing
         dialogue.send(Frames.headers(1) + Frames.post(3, [1, 2], [], [3]))
         #expect(dialogue.requests.map(\.method) == [.get, .post])
         #expect(dialogue.requests.map(\.body) == [[], [1, 2, 3]])
-        #expect(dialogue.requests.map(\.contentType) == [nil, .dnsMessage])
+        #expect(dialogue.requests.map(\.isDNSMessage) == [nil, true])
         #expect(
             dialogue.responses[1]?.fields == [
                 ":status": "200", "content-type": "application/dns-message", "content-length": "1",

@@ -255,7 +255,7 @@ struct HTTP1Reader {
                 if isEqual(option, to: "close") { head.isLast = true }
             }
         } else if isEqual(name, to: "content-type") {
-            guard head.request.contentType == nil else { throw Status.badRequest }
+            guard head.request.isDNSMessage == nil else { throw Status.badRequest }
             head.request.setContentType(value)
         } else if isEqual(name, to: "expect") {
             throw Status.expectationFailed

@@ -19,33 +19,27 @@ package struct HTTPServerRequest: Sendable {
         case loop = "cdn-loop"
     }
 
-    /// The media type of a body; its parameters are ignored.
-    package enum MediaType: Sendable {
-        /// `application/dns-message` (RFC 8484 section 6).
-        case dnsMessage
-        case other
-
-        static let dnsMessageName = "application/dns-message"
-    }
+    /// The media type of DNS messages (RFC 8484 section 6).
+    static let dnsMessageType = "application/dns-message"
 
     package var method: Method
     /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
     /// signature: never logged.
     package var target: [UInt8]
-    /// Nil without the field `Content-Type`.
-    package var contentType: MediaType?
+    /// Whether the body's media type is that of DNS messages, whatever its parameters are; nil without `Content-Type`.
+    package var isDNSMessage: Bool?
     /// Those that came, the values of one name separated by commas.
     package var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
     package var body: [UInt8]
 
     package init(
-        method: Method = .other, target: [UInt8] = [], contentType: MediaType? = nil,
+        method: Method = .other, target: [UInt8] = [], isDNSMessage: Bool? = nil,
         fields: [Field: String] = [:], body: [UInt8] = []
     ) {
         self.method = method
         self.target = target
-        self.contentType = contentType
+        self.isDNSMessage = isDNSMessage
         self.fields = fields
         self.body = body
     }
@@ -101,7 +95,7 @@ extension HTTPServerRequest {
     mutating func setContentType(_ value: some Collection<UInt8>) {
         var type = value.prefix { $0 != UInt8(ascii: ";") }[...]
         while let last = type.dropFirst(max(0, type.count - 1)).first, isBlank(last) { type = type.dropLast() }
-        contentType = isEqual(type, to: MediaType.dnsMessageName) ? .dnsMessage : .other
+        isDNSMessage = isEqual(type, to: Self.dnsMessageType)
     }
 
     /// Takes the value of a field; of several with one name all, separated by commas.
