@@ -20,6 +20,8 @@ final class HTTPConnections {
     private var isMultiplexed: Bool
     /// The most requests at once on a shared connection: the server's last limit, or ours.
     private var streamLimit = 1
+    /// The name that worked last, as an index into `origin.hosts`.
+    private var preferredHost = 0
     /// The requests, in no order.
     private var active: [(transfer: HTTPTransfer, carrier: HTTPConnection)] = []
     /// How many each client network has: counted only while requests wait, so nothing of it is on the path of a miss.
@@ -39,9 +41,9 @@ final class HTTPConnections {
 
     var capacity: Int { min(HTTPLimits.requests, streamLimit * mostShared) }
 
-    /// Whether a connection for one request may be opened.
-    var hasRoomForSeparate: Bool {
-        connections.count { $0.isSeparate && !$0.isIdle } < HTTPLimits.separateConnections
+    /// Whether a request that is sent on a connection of its own may be: others can be in any case.
+    func hasPlace(for transfer: HTTPTransfer) -> Bool {
+        !transfer.isSeparate || connections.count { $0.isSeparate && !$0.isIdle } < HTTPLimits.separateConnections
     }
 
     // MARK: Requests
@@ -55,10 +57,12 @@ final class HTTPConnections {
     /// The connection of a request; nil for one that is not there.
     func carrier(of transfer: HTTPTransfer) -> HTTPConnection? { transfer.index.map { active[$0].carrier } }
 
-    /// Sends a request on a connection under its name, which is opened if there is none.
+    /// Sends a request on a connection under a name that it may have, which is opened if there is none.
     ///
     /// - Throws: why the request cannot be sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
+        transfer.host =
+            transfer.refusedHosts.contains(preferredHost) ? untriedHost(of: transfer) ?? 0 : preferredHost
         // What broke one connection, or the fault of one, may be that of others: on one of its own a request finds out.
         let isAlone = transfer.isRenewing || transfer.isSeparate || streamLimit == 1 && transfer.isRepeated
         let known = isAlone ? nil : usable(transfer.host)
@@ -117,7 +121,27 @@ final class HTTPConnections {
     }
 
     /// Withdraws a request from its connection, if it is on one.
-    func withdraw(_ transfer: HTTPTransfer) { remove(transfer)?.withdraw(transfer) }
+    func withdraw(_ transfer: HTTPTransfer) {
+        remove(transfer)?.withdraw(transfer)
+        endRenewal(transfer)
+    }
+
+    // MARK: Names
+
+    /// Others are sent first under the name under which a request was answered.
+    func noteName(of transfer: HTTPTransfer) { if origin.scheme == .https { preferredHost = transfer.host } }
+
+    /// The certificate is not for a request's name. Returns false where it is for none of the others either.
+    func refuseName(of transfer: HTTPTransfer) -> Bool {
+        transfer.refusedHosts.insert(transfer.host)
+        let next = untriedHost(of: transfer)
+        if preferredHost == transfer.host { preferredHost = next ?? 0 }
+        return next != nil
+    }
+
+    private func untriedHost(of transfer: HTTPTransfer) -> Int? {
+        origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
+    }
 
     // MARK: Ends of connections
 
@@ -187,16 +211,21 @@ final class HTTPConnections {
     /// How many requests a network has, as far as they are counted.
     func held(by network: ClientNetwork) -> Int { shares?.holdings.held(by: network) ?? 0 }
 
-    /// The request that yields its place to one of `network`; nil when there is none. Counts them from now on.
-    func yielding(to network: ClientNetwork) -> HTTPTransfer? {
+    /// Withdraws the request that yields its place to one of `network`; nil: there is none. Counts them from now on.
+    func displace(for network: ClientNetwork) -> HTTPTransfer? {
         let shares = self.shares ?? Shares(transfers)
         self.shares = shares
-        return shares.yielding(to: network)
+        return withdrawn(shares.yielding(to: network))
     }
 
     /// The same of those that have a connection each.
-    func separateYielding(to network: ClientNetwork) -> HTTPTransfer? {
-        Shares(transfers.filter(\.isSeparate)).yielding(to: network)
+    func displaceSeparate(for network: ClientNetwork) -> HTTPTransfer? {
+        withdrawn(Shares(transfers.filter(\.isSeparate)).yielding(to: network))
+    }
+
+    private func withdrawn(_ transfer: HTTPTransfer?) -> HTTPTransfer? {
+        if let transfer { withdraw(transfer) }
+        return transfer
     }
 
     /// Counts no more.

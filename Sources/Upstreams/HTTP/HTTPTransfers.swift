@@ -17,7 +17,7 @@ package final class HTTPTransfers {
     package nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
-    private let connections: HTTPConnections
+    let connections: HTTPConnections
     private let waiting = FairQueue<HTTPTransfer>(capacity: HTTPLimits.waiting)
     /// Scheduled for `alarm`, which is not later than any transfer's deadline.
     private var timer: LoopTimer?
@@ -30,10 +30,6 @@ package final class HTTPTransfers {
     var onPace: (@Loop (Int?) -> Void)?
     /// Called when the service has shown a certificate that is wrong in its time alone.
     package var onWrongTime: (@Loop () -> Void)?
-    /// The most active transfers, by the service's pace.
-    private var capacity: Int { min(connections.capacity, pace.limit ?? .max) }
-    /// The name that worked last, as an index into `origin.hosts`.
-    private var preferredHost = 0
     private var replies = 0
     /// Whether the last reply came over HTTP/2.
     package private(set) var isMultiplexed = false
@@ -56,9 +52,6 @@ package final class HTTPTransfers {
 
     /// The numbers of active and of queued requests.
     package var load: (active: Int, waiting: Int) { (connections.requests, waiting.count) }
-
-    /// The number of open connections, idle ones included. For tests.
-    package var openConnections: Int { connections.count }
 
     /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
@@ -123,8 +116,7 @@ package final class HTTPTransfers {
     /// Has an active request of the client network that has most wait in the queue again for one of `holder`, if that has
     /// fewer.
     private func displaceActive(for holder: ClientNetwork) {
-        guard let displaced = connections.yielding(to: holder) else { return }
-        connections.withdraw(displaced)
+        guard let displaced = connections.displace(for: holder) else { return }
         enqueue(displaced)
         if hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
     }
@@ -147,7 +139,7 @@ package final class HTTPTransfers {
 
     // MARK: The queue
 
-    private var hasRoom: Bool { connections.requests < capacity }
+    private var hasRoom: Bool { connections.requests < min(connections.capacity, pace.limit ?? .max) }
 
     private func fill() {
         while hasRoom, let next = takeNext({ connections.held(by: $0) }) { dispatch(next) }
@@ -156,19 +148,13 @@ package final class HTTPTransfers {
 
     /// Removes the next queued transfer for which there is a connection: of the client network that holds least.
     private func takeNext(_ held: (ClientNetwork) -> Int) -> HTTPTransfer? {
-        let place = waiting.first(held, where: hasConnection)
+        let place = waiting.first(held, where: connections.hasPlace)
         guard let transfer = place.flatMap({ waiting.take($0) }) else { return nil }
         transfer.place = nil
         return transfer
     }
 
-    private func hasConnection(for transfer: HTTPTransfer) -> Bool {
-        !transfer.isSeparate || connections.hasRoomForSeparate
-    }
-
     private func dispatch(_ transfer: HTTPTransfer) {
-        transfer.host =
-            transfer.refusedHosts.contains(preferredHost) ? untriedHost(of: transfer) ?? 0 : preferredHost
         do throws(UpstreamFailure) {
             try connections.add(transfer)
         } catch {
@@ -187,13 +173,10 @@ package final class HTTPTransfers {
     /// Sends a transfer again, in the place that it had if that is still free. A renewal is sent on another new connection
     /// in any case.
     private func repeatLater(_ transfer: HTTPTransfer) {
-        if !hasConnection(for: transfer),
-            let displaced = connections.separateYielding(to: transfer.holder)
-        {
-            connections.withdraw(displaced)
+        if !connections.hasPlace(for: transfer), let displaced = connections.displaceSeparate(for: transfer.holder) {
             enqueue(displaced)
         }
-        if transfer.isRenewing || hasRoom && hasConnection(for: transfer) {
+        if transfer.isRenewing || hasRoom && connections.hasPlace(for: transfer) {
             dispatch(transfer)
         } else {
             enqueueOrFail(transfer)
@@ -206,7 +189,6 @@ package final class HTTPTransfers {
         transfer.wait.take()?.cancel()
         if let place = transfer.place.take() { waiting.remove(place) }
         connections.withdraw(transfer)
-        connections.endRenewal(transfer)
     }
 
     /// Ensures that transfers are scanned at `end`. One timer serves all: most end long before anything is due, so it is
@@ -260,7 +242,7 @@ package final class HTTPTransfers {
             connections.endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
-            if origin.scheme == .https { preferredHost = transfer.host }
+            connections.noteName(of: transfer)
             if !transfer.isRenewing {
                 if !ServicePace.isRefusal(response) {
                     pace.answered()
@@ -271,10 +253,7 @@ package final class HTTPTransfers {
             transfer.finish(response.readable)
         case .lost(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
-            transfer.refusedHosts.insert(transfer.host)
-            let next = untriedHost(of: transfer)
-            if preferredHost == transfer.host { preferredHost = next ?? 0 }
-            goOn(with: transfer, unless: next == nil ? failure : nil)
+            goOn(with: transfer, unless: connections.refuseName(of: transfer) ? nil : failure)
         case .lost(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
@@ -315,10 +294,5 @@ package final class HTTPTransfers {
         guard let failure else { return repeatLater(transfer) }
         connections.endRenewal(transfer)
         transfer.finish(.failure(failure))
-    }
-
-    /// The next name in `origin.hosts` to try, as an index; nil: the certificate is for none of them.
-    private func untriedHost(of transfer: HTTPTransfer) -> Int? {
-        origin.hosts.indices.first { !transfer.refusedHosts.contains($0) }
     }
 }

@@ -171,6 +171,11 @@ extension HTTPTransfers {
     }
 }
 
+extension HTTPTransfers {
+    /// The number of open connections, idle ones included.
+    var openConnections: Int { connections.count }
+}
+
 extension HTTPSession {
     /// The streams that have ended since the last call.
     func takeEnded() -> [Ended] {
