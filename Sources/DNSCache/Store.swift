@@ -3,7 +3,7 @@ import Synchronization
 
 /// The memory of one shard: blocks in a reserved piece of memory, and the index that finds them by key.
 ///
-/// With `SlotTable`, `Block`, `Guarded`, `KeyHash` and `OutputSpan+Reply.swift` it has all unsafe code of the target. It is
+/// With `SlotTable`, `Block`, `Guarded`, `KeyHash` and `ReplyOutput.swift` it has all unsafe code of the target. It is
 /// not `Sendable`: a shard's lock guards it.
 @safe
 struct Store: ~Copyable {
