@@ -163,15 +163,8 @@ extension Configuration {
         let bytes = try fileBytes(path, variables, ifMissing: [], takesCopy: true)
         let document = try document(bytes, file: path)
         let reading = Reading(file: path, document: document, environment: try variables.read())
-        let configuration = Configuration()
-        // Table by table: what holds for the file as a whole is not looked at.
-        for setting in configuration.settings where tables.contains(setting.name) {
-            guard case .table(let root) = document.value, let node = root[setting.name] else { continue }
-            setting.read(node, SettingPath(setting.name), reading)
-        }
-        guard reading.errors.isEmpty else {
-            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
-        }
+        let configuration = Configuration.read(only: tables, of: document, reading)
+        try reading.check()
         return configuration
     }
 
@@ -222,14 +215,12 @@ extension Configuration {
         let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read, schema: allKeys)
         let reading = Reading(file: file, document: document, environment: environment)
         for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
-        let configuration = Configuration.read(document, .root, reading)
+        var configuration = Configuration.read(document, .root, reading) ?? Configuration()
         let all = read.union(EnvironmentKeys.read(by: document))
         for message in EnvironmentKeys.unread(environment, read: all, schema: allKeys) {
             reading.fail(.root, message)
         }
-        guard var configuration, reading.errors.isEmpty else {
-            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
-        }
+        try reading.check()
         configuration.lines = reading.lines
         return LoadedConfiguration(
             configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,

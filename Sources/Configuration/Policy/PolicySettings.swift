@@ -109,9 +109,7 @@ package struct PolicyEnvelope: Equatable, Sendable {
     /// The signed bytes.
     package let text: ArraySlice<UInt8>
 
-    /// Reads the first line; verifies nothing.
-    ///
-    /// - Throws: the end of a sentence about the file.
+    /// Reads the first line; verifies nothing. Throws the end of a sentence about the file.
     package init(_ bytes: [UInt8]) throws(ValueProblem) {
         if let problem = ValueProblem(of: bytes, limit: Self.maximumSize) { throw problem }
         guard bytes.starts(with: Self.mark) else {

@@ -68,35 +68,25 @@ package final class SignedPolicy: Sendable {
         let reading = Reading(file: file, document: tree, environment: [:])
         let document = readDocument(tree, reading)
         refuseOthers(tree, reading)
-        var lists = Configuration()
-        if reading.errors.isEmpty, case .table(let root) = tree.value {
-            for setting in lists.settings {
-                guard allowed[setting.name] != nil, let node = root[setting.name] else { continue }
-                setting.read(node, SettingPath(setting.name), reading)
-            }
-        }
-        guard let document, reading.errors.isEmpty else {
-            throw ConfigurationError(diagnostics: Diagnostic.sorted(reading.errors))
-        }
+        try reading.check()
+        var lists = Configuration.read(only: Set(allowed.keys), of: tree, reading)
+        try reading.check()
         lists.lines = reading.lines
         return SignedPolicy(document, lists, by: key)
     }
 
-    private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument? {
+    private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument {
         let path = SettingPath("document")
-        guard case .table(let root) = tree.value, let node = root["document"] else {
-            reading.fail(path, "is missing: a policy begins with [document] and its serial and expires")
-            return nil
-        }
-        return PolicyDocument.read(node, path, reading)
+        if let node = tree["document"] { return PolicyDocument.read(node, path, reading) ?? PolicyDocument() }
+        reading.fail(path, "is missing: a policy begins with [document] and its serial and expires")
+        return PolicyDocument()
     }
 
     /// Reports every key that has no place in a policy.
     private static func refuseOthers(_ tree: TOMLNode, _ reading: Reading) {
-        guard case .table(let root) = tree.value else { return }
-        for (name, node) in root.pairs where name != "document" {
+        for (name, node) in tree.table?.pairs ?? [] where name != "document" {
             let path = SettingPath(name)
-            guard let keys = allowed[name], case .table(let table) = node.value else {
+            guard let keys = allowed[name], let table = node.table else {
                 refuse(path, name, known: ["document"] + allowed.keys.sorted(), reading)
                 continue
             }

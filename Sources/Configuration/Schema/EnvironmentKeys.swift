@@ -47,7 +47,7 @@ struct EnvironmentKeys {
         of environment: [String: String], into document: TOMLNode, read: Set<String>, schema: [SchemaKey]
     ) {
         let keys = schema.compactMap { Key($0) }
-        guard case .table(let root) = document.value else { return }
+        guard let root = document.table else { return }
         var wanted: [(variable: String, key: Key, entry: Int)] = []
         for key in keys {
             for entry in key.entries {
@@ -91,11 +91,6 @@ struct EnvironmentKeys {
         }
         return table
     }
-}
-
-extension TOMLNode {
-    /// Nil for what is no table.
-    fileprivate var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
 }
 
 extension EnvironmentKeys {

@@ -19,9 +19,7 @@ struct Quantity: Sendable {
         noun: "size", example: "64MiB", base: "a whole number of bytes",
         units: [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)])
 
-    /// Digits, at most 12, with up to 9 decimals, then a unit.
-    ///
-    /// - Returns: in base units, less than 2^62.
+    /// Digits, at most 12, with up to 9 decimals, then a unit; in base units, less than 2^62.
     func read(_ text: String) throws(ValueProblem) -> Int64 {
         guard let (billionths, name) = Self.number(text) else {
             throw ValueProblem("is not a \(noun); write one such as \"\(example)\"")

@@ -7,7 +7,7 @@ final class Reading {
     let document: TOMLNode
     let environment: [String: String]
 
-    private(set) var errors: [Diagnostic] = []
+    private var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     /// Those about other files that this one names.
     private(set) var furtherWarnings: [Diagnostic] = []
@@ -29,6 +29,11 @@ final class Reading {
         self.file = file
         self.document = document
         self.environment = environment
+    }
+
+    /// - Throws: all errors together, if there are any.
+    func check() throws(ConfigurationError) {
+        if !errors.isEmpty { throw ConfigurationError(diagnostics: Diagnostic.sorted(errors)) }
     }
 
     /// Notes that the file holds this key.

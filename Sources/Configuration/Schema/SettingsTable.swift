@@ -24,10 +24,19 @@ extension SettingsTable {
     /// Its keys and those of the tables in it; tables are not listed.
     static var schemaKeys: [SchemaKey] { Self().settings.flatMap(\.keys) }
 
+    /// Reads some tables of a document into the defaults; what holds for it as a whole is not looked at.
+    static func read(only names: Set<String>, of document: TOMLNode, _ reading: Reading) -> Self {
+        let root = Self()
+        for setting in root.settings where names.contains(setting.name) {
+            if let node = document[setting.name] { setting.read(node, SettingPath(setting.name), reading) }
+        }
+        return root
+    }
+
     /// Reads the pairs of a table into its defaults, and reports the keys that it does not know; nil for what is no
     /// table, and for an entry in which every value was left out.
     static func read(_ node: TOMLNode, _ path: SettingPath, _ reading: Reading) -> Self? {
-        guard case .table(let content) = node.value else {
+        guard let content = node.table else {
             reading.fail(path, "must be a table, not \(node.kindName); write its keys below [\(path)]")
             return nil
         }

@@ -78,9 +78,7 @@ package struct EnvironmentFile: Equatable, Sendable {
     /// By name. Of a name that is there twice, the last.
     package private(set) var variables: [String: String] = [:]
 
-    /// Reads a file.
-    ///
-    /// - Throws: why it cannot be read.
+    /// Reads a file. Throws why it cannot be read.
     package init(path: String) throws(ValueProblem) {
         self.init(try wholeFile(path, limit: Self.maximumSize))
     }

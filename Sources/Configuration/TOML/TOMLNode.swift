@@ -30,6 +30,12 @@ struct TOMLNode {
         }
     }
 
+    /// Nil for what is no table.
+    var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
+
+    /// The node of a key, in a table that has it.
+    subscript(key: String) -> TOMLNode? { table?[key] }
+
     /// The node at the path, or the nearest one around it; nil when that is the whole text.
     func nearest(to path: SettingPath) -> TOMLNode? {
         var found: TOMLNode?
@@ -70,9 +76,7 @@ final class TOMLTable {
 
     subscript(key: String) -> TOMLNode? { places[Array(key.utf8)].map { pairs[$0].node } }
 
-    /// Adds a pair.
-    ///
-    /// - Returns: nil when the key is there already.
+    /// Adds a pair. Returns nil when the key is there already.
     func add(_ key: String, _ node: TOMLNode) -> Void? {
         guard self[key] == nil else { return nil }
         places[Array(key.utf8)] = pairs.count
@@ -113,9 +117,7 @@ final class TOMLTable {
         }
     }
 
-    /// A new table at the end of the array of tables of a key.
-    ///
-    /// - Returns: nil when the key has something else.
+    /// A new table at the end of the array of tables of a key. Returns nil when the key has something else.
     func entry(_ key: String, line: Int) -> TOMLTable? {
         let table = TOMLTable(.header)
         let node = TOMLNode(value: .table(table), line: line)

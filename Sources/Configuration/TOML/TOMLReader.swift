@@ -17,9 +17,7 @@ struct TOMLReader {
         let place: TOMLCursor
     }
 
-    /// Reads a whole text.
-    ///
-    /// - Returns: the table of its root.
+    /// Reads a whole text. Returns the table of its root.
     static func read(_ text: [UInt8]) throws(SyntaxProblem) -> TOMLNode {
         var reader = TOMLReader(cursor: try TOMLCursor(text))
         try reader.document()
@@ -46,9 +44,7 @@ struct TOMLReader {
         }
     }
 
-    /// `[a.b]` or `[[a.b]]`.
-    ///
-    /// - Returns: the table that the next pairs belong to, and its depth.
+    /// `[a.b]` or `[[a.b]]`. Returns the table that the next pairs belong to, and its depth.
     private mutating func header() throws(SyntaxProblem) -> (TOMLTable, depth: Int) {
         let line = cursor.line
         cursor.advance()

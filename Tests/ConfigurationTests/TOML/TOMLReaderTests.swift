@@ -79,11 +79,6 @@ import Testing
 }
 
 extension TOMLNode {
-    subscript(key: String) -> TOMLNode? {
-        guard case .table(let table) = value else { return nil }
-        return table[key]
-    }
-
     /// - Parameter entry: counted from 1.
     subscript(entry: Int) -> TOMLNode? {
         guard case .array(let nodes) = value, nodes.indices.contains(entry - 1) else { return nil }
