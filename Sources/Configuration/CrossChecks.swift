@@ -84,7 +84,7 @@ extension Configuration {
 
     /// One port of an address has one listener.
     func checkControlAddress(_ reading: Reading) {
-        let others = listen.addresses + listen.tls + listen.https + listen.httpdns
+        let others = listen.lists.flatMap(\.addresses)
         guard let http = control.http, let other = others.first(where: { $0.overlaps(http) }) else { return }
         reading.fail(SettingPath("control", "http"), "\"\(http)\" and \"\(other)\" of listen overlap: use another port")
     }

@@ -46,6 +46,11 @@ extension Configuration {
         @Setting("advertise", .list(of: .address, "list of IP addresses"), default: "those of the listeners")
         package var advertise: [IPAddress] = []
 
+        /// All that is listened on, by key.
+        package var lists: [(key: String, addresses: [AddressAndPort])] {
+            [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)]
+        }
+
         /// Whether anything is served encrypted.
         package var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
 
@@ -80,7 +85,7 @@ extension Configuration {
         /// No address is listened on twice, whatever is spoken there.
         private func checkOverlaps(_ keys: TableKeys) {
             var earlier: [AddressAndPort] = []
-            for (key, list) in [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)] {
+            for (key, list) in lists {
                 for (index, address) in list.enumerated() {
                     if let other = earlier.first(where: { $0.overlaps(address) }) {
                         let problem =

@@ -10,10 +10,7 @@ import Upstreams
 extension Configuration {
     /// Why a server would not start on this machine: one line each.
     var startProblems: [String] {
-        let lists = [
-            ("addresses", listen.addresses), ("tls", listen.tls), ("https", listen.https), ("httpdns", listen.httpdns),
-        ]
-        let absent = lists.flatMap { key, endpoints in
+        let absent = listen.lists.flatMap { key, endpoints in
             endpoints.filter { SocketAddress($0) == nil }.map { endpoint in
                 "\(endpoint): this machine has no interface \(endpoint.zone ?? "") (see listen.\(key))"
             }

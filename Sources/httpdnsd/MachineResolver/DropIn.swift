@@ -18,9 +18,7 @@ struct DropIn {
     /// Whether it is there, and ours.
     func isThere(_ files: MachineFiles) -> Bool { files.text(of: path)?.hasPrefix(Self.mark) == true }
 
-    /// Puts it in place.
-    ///
-    /// - Returns: false when it was there, the same.
+    /// Puts it in place. Returns false when it was there, the same.
     func put(_ files: MachineFiles) throws -> Bool {
         let there = files.text(of: path)
         if let there, !there.hasPrefix(Self.mark) {
@@ -35,9 +33,7 @@ struct DropIn {
         return true
     }
 
-    /// Removes it, if it is there and ours.
-    ///
-    /// - Returns: false when it was not.
+    /// Removes it, if it is there and ours. Returns false when it was not.
     func remove(_ files: MachineFiles) throws(SystemError) -> Bool {
         guard let there = files.text(of: path), there.hasPrefix(Self.mark) else { return false }
         try files.remove(path)
@@ -47,9 +43,7 @@ struct DropIn {
 
     private static func madeItsFolder(_ text: String) -> Bool { text.hasPrefix(mark + ", with its folder\n") }
 
-    /// Makes the program read it.
-    ///
-    /// - Returns: what to do when that failed; nil when it was done.
+    /// Makes the program read it. Returns what to do when that failed; nil when it was done.
     func reloadProgram() -> String? {
         guard !reload.isEmpty, !succeeds(reload) else { return nil }
         return "\(program) has not read \(path) yet: run `\(reload.joined(separator: " "))`"

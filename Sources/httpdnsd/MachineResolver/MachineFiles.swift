@@ -122,9 +122,7 @@ struct MachineFiles {
         }
     }
 
-    /// Makes a folder, whose parent exists.
-    ///
-    /// - Returns: false when it was there.
+    /// Makes a folder, whose parent exists. Returns false when it was there.
     func makeFolder(_ path: String) throws(SystemError) -> Bool {
         let folder = try folder.openFolder(of: path)
         if unsafe mkdirat(folder.number, Self.name(of: path), 0o755) == 0 { return true }

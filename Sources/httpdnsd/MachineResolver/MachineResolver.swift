@@ -102,9 +102,7 @@ struct MachineResolver {
         return reload(changed)
     }
 
-    /// Puts back what was there. Where another program has written since, that stays.
-    ///
-    /// - Returns: what is left to do.
+    /// Puts back what was there. Where another program has written since, that stays. Returns what is left to do.
     func off() throws(SystemError) -> [String] {
         switch (isOurs, files.exists(before)) {
         case (true, true): try files.move(before, to: file)

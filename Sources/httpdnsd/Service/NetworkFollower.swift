@@ -218,9 +218,7 @@ final class NetworkFollower {
 }
 
 extension Composition {
-    /// Looks for the network's resolvers again; keeps those it has when there are none.
-    ///
-    /// - Returns: whether there are others now.
+    /// Looks for the network's resolvers again; keeps those it has when there are none. Returns whether there are others now.
     @discardableResult
     func readLocalDNSAgain() -> Bool {
         guard let found = try? settings.localDNSServers() else { return false }

@@ -40,36 +40,28 @@ enum Replacement {
         case sockets, prepared, fileClosed, serving, work
         case failed(String)
 
-        private static let key = "REPLACE="
-        private static let reason = "REASON="
+        private static let (key, reason) = ("REPLACE=", "REASON=")
+        private static let names: [(word: Word, name: String)] = [
+            (.sockets, "sockets"), (.prepared, "prepared"), (.fileClosed, "file-closed"), (.serving, "serving"),
+            (.work, "work"),
+        ]
 
         /// Nil for a message that only passes descriptors.
         init?(_ lines: [String]) {
-            guard let name = lines.first(where: { $0.hasPrefix(Self.key) })?.dropFirst(Self.key.count) else {
-                return nil
+            func value(of key: String) -> String? {
+                lines.first { $0.hasPrefix(key) }.map { String($0.dropFirst(key.count)) }
             }
-            switch name {
-            case "sockets": self = .sockets
-            case "prepared": self = .prepared
-            case "file-closed": self = .fileClosed
-            case "serving": self = .serving
-            case "work": self = .work
-            default:
-                let reason = lines.first { $0.hasPrefix(Self.reason) }?.dropFirst(Self.reason.count)
-                self = .failed(String(reason ?? "it says \(name)"))
-            }
+            guard let name = value(of: Self.key) else { return nil }
+            self =
+                Self.names.first { $0.name == name }?.word ?? .failed(value(of: Self.reason) ?? "it says \(name)")
         }
 
         var message: String {
-            switch self {
-            case .sockets: Self.key + "sockets"
-            case .prepared: Self.key + "prepared"
-            case .fileClosed: Self.key + "file-closed"
-            case .serving: Self.key + "serving"
-            case .work: Self.key + "work"
-            case .failed(let reason):
-                "\(Self.key)failed\n\(Self.reason)\(reason.split(separator: "\n").joined(separator: "; ").prefix(1_000))"
+            if case .failed(let reason) = self {
+                let line = reason.split(separator: "\n").joined(separator: "; ").prefix(1_000)
+                return "\(Self.key)failed\n\(Self.reason)\(line)"
             }
+            return Self.key + (Self.names.first { $0.word == self }?.name ?? "")
         }
     }
 
@@ -176,9 +168,7 @@ enum Replacement {
     private struct Arrived {
         private(set) var descriptors: [PassedDescriptor] = []
 
-        /// Takes what is there, up to a word.
-        ///
-        /// - Returns: whether that has come.
+        /// Takes what is there, up to a word. Returns whether that has come.
         mutating func take(_ word: Word, from socket: NoticeSocket) throws(Failure) -> Bool {
             let hasEnded = socket.hasEnded
             while let notice = socket.next() {

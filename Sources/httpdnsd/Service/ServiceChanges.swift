@@ -64,9 +64,7 @@ final class ServiceChanges {
 
     // MARK: The switch
 
-    /// Switches HTTPDNS on or off.
-    ///
-    /// - Returns: whether a restart finds the switch as it stands then.
+    /// Switches HTTPDNS on or off. Returns whether a restart finds the switch as it stands then.
     func turn(on isOn: Bool) async -> Bool {
         service.turn(on: isOn)
         learned?.keepSwitch(isOn: isOn)
@@ -230,9 +228,7 @@ struct SwitchFile: Sendable {
         return state.st_mode & S_IFMT == S_IFREG && state.st_uid == geteuid()
     }
 
-    /// Stores how the switch stands, on a thread of its own.
-    ///
-    /// - Returns: whether a restart finds it.
+    /// Stores how the switch stands, on a thread of its own. Returns whether a restart finds it.
     func store(isOn: Bool) async -> Bool {
         do {
             return try await NamedThread.run("switch") { [self] in

@@ -95,9 +95,7 @@ final class VendorAccounts {
         return request.isOfAnotherSite ? HTTPServerResponse(.forbidden) : nil
     }
 
-    /// Counts the names of a call.
-    ///
-    /// - Returns: whether the account may have them resolved.
+    /// Counts the names of a call. Returns whether the account may have them resolved.
     func take(_ count: Int, of account: String?, at time: Int64) -> Bool {
         guard let account, var quota = quotas[account] else { return true }
         // All or none: a call that is refused uses up nothing.
