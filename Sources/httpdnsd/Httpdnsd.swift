@@ -32,7 +32,7 @@ struct Httpdnsd: ParsableCommand {
         let arguments = processArguments()
         if arguments.first == "help", let text = unknownCommand(arguments.dropFirst().first) {
             printError(VisibleText(lines: text))
-            Glibc.exit(ExitStatus.usage.rawValue)
+            Glibc.exit(ExitCode.usage.rawValue)
         }
         do {
             var command = try parseAsRoot(arguments)
@@ -40,13 +40,13 @@ struct Httpdnsd: ParsableCommand {
             // The server's status says how it served.
             if !(command is ServeCommand) { leave(with: ExitCode.success) }
         } catch let error as any CommandError {
-            leave(with: error.exitStatus.exit(error))
+            leave(with: error.printed())
         } catch {
             guard exitCode(for: error) != .validationFailure else {
                 printError(
                     VisibleText(
                         lines: unknownCommand(arguments.first) ?? fullMessage(for: error)))
-                Glibc.exit(ExitStatus.usage.rawValue)
+                Glibc.exit(ExitCode.usage.rawValue)
             }
             leave(with: error)
         }
@@ -60,7 +60,7 @@ struct Httpdnsd: ParsableCommand {
             showDocument(Array((text + "\n").utf8))
             end = ExitCode.success
         }
-        do { try flushOutput() } catch { end = (error as? any CommandError).map { $0.exitStatus.exit($0) } ?? error }
+        if let fault = outputFault { end = fault.printed() }
         exit(withError: end)
     }
 
@@ -74,14 +74,13 @@ struct Httpdnsd: ParsableCommand {
         return "httpdnsd: there is no command \(word); \(hint)"
     }
 
-    /// Leaves with status 1 where what was printed could not be written, as on a full disk. A reader that went away has had
-    /// enough.
-    private static func flushOutput() throws {
+    /// Why what was printed could not be written, as on a full disk. A reader that went away has had enough.
+    private static var outputFault: (any CommandError)? {
         errno = 0
         let isWritten = unsafe fflush(stdout) == 0 && ferror(stdout) == 0
-        guard !isWritten, errno != EPIPE else { return }
-        guard errno == 0 else { throw SystemError.last("write standard output") }
-        throw ExitStatus.no.exit("standard output could not be written")
+        guard !isWritten, errno != EPIPE else { return nil }
+        if errno != 0 { return SystemError.last("write standard output") }
+        return CommandFailure("standard output could not be written")
     }
 }
 
@@ -132,16 +131,16 @@ struct ServeCommand: ParsableCommand {
         for warning in loaded.warnings { log.logger.log(.configurationWarning, "\(warning)") }
         let problems =
             settings.loopProblems + settings.certificateProblems + (geteuid() == 0 ? settings.userProblems : [])
-        for problem in problems { printError("\(problem)") }
-        if !problems.isEmpty { throw ExitStatus.configuration.exitCode }
+        if !problems.isEmpty { throw CommandFailure(problems, exitCode: .configuration) }
         if replace, settings.control.socket.isEmpty {
-            throw ExitStatus.configuration.exit("--replace needs a control socket, and control.socket is empty")
+            throw CommandFailure(
+                "--replace needs a control socket, and control.socket is empty", exitCode: .configuration)
         }
         do {
             try Daemon(settings, source: source, replaces: replace, isSandboxed: !hasNoSandbox, log: log).run()
         } catch {
             log.logger.log(.startFailed, "\(error)")
-            throw ExitStatus.no.exitCode
+            throw ExitCode.no
         }
     }
 
@@ -149,7 +148,7 @@ struct ServeCommand: ParsableCommand {
         do throws(SystemError) {
             return try LogOutput(settings.format, level: settings.level, journalStream: journalStream)
         } catch {
-            throw ExitStatus.no.exit("no log can be written: \(error)")
+            throw CommandFailure("no log can be written: \(error)")
         }
     }
 }

@@ -35,7 +35,7 @@ struct CheckCommand: ParsableCommand {
             let lines = error.warnings.map { "warning: \($0)" } + error.lines
             return try end(
                 with: CommandOutput(
-                    json ? object : "", remarks: json ? [] : lines, exitStatus: ExitStatus.configuration.rawValue))
+                    json ? object : "", remarks: json ? [] : lines, exitStatus: ExitCode.configuration.rawValue))
         }
         let report = CheckReport(
             loaded.configuration, file: file.path,

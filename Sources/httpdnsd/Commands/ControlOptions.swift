@@ -34,8 +34,9 @@ struct ControlOptions: ParsableArguments {
         if let socket { return socket }
         let path = try file.tables(["control"]).control.socket
         guard !path.isEmpty else {
-            throw ExitStatus.configuration.exit(
-                "\(file.path): control.socket is empty: the server is configured to have no control socket")
+            throw CommandFailure(
+                "\(file.path): control.socket is empty: the server is configured to have no control socket",
+                exitCode: .configuration)
         }
         return path
     }

@@ -34,12 +34,12 @@ struct HealthcheckCommand: ParsableCommand {
     func run() throws {
         let endpoint = try endpoint()
         guard endpoint.port != 0, let address = SocketAddress(endpoint.reachable) else {
-            throw ExitStatus.no.exit("\(endpoint): cannot be asked; name the server with --server")
+            throw CommandFailure("\(endpoint): cannot be asked; name the server with --server")
         }
         switch try LivenessProbe.outcome(of: address) {
         case .serves, .refuses: return
-        case .foreign: throw ExitStatus.no.exit("\(address): another DNS server answers there")
-        case .silent: throw ExitStatus.no.exit("\(address): no answer")
+        case .foreign: throw CommandFailure("\(address): another DNS server answers there")
+        case .silent: throw CommandFailure("\(address): no answer")
         }
     }
 

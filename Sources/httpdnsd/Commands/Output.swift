@@ -27,7 +27,7 @@ func show(_ output: CommandOutput) {
 /// Does so, and leaves with the status that it has.
 func end(with output: CommandOutput) throws {
     show(output)
-    if let status = ExitStatus(rawValue: output.exitStatus) { throw status.exitCode }
+    if output.exitStatus != 0 { throw ExitCode(output.exitStatus) }
 }
 
 /// Writes a file's bytes to standard output: as they are for a program, and visibly where a person looks.
@@ -42,46 +42,39 @@ func showDocument(_ bytes: [UInt8]) {
 )
 func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {}
 
-/// The exit statuses that scripts may rely on.
-enum ExitStatus: Int32, Error {
+/// The exit statuses that scripts may rely on, beside 0.
+extension ExitCode {
     /// The answer is no: nothing found, or the server cannot start.
-    case no = 1
-    case usage = 2
+    static let no = ExitCode(1)
+    static let usage = ExitCode(2)
     /// EX_CONFIG of sysexits.h.
-    case configuration = 78
-
-    /// To be thrown out of a command once its message is printed.
-    var exitCode: ExitCode { ExitCode(rawValue) }
-
-    /// Prints why, and returns what is to be thrown out of the command.
-    func exit(_ reason: VisibleText) -> ExitCode {
-        printError(reason)
-        return exitCode
-    }
-
-    /// Prints an error, and returns what is to be thrown out of the command.
-    func exit(_ error: any CommandError) -> ExitCode {
-        for line in error.lines { printError("\(line)") }
-        return exitCode
-    }
+    static let configuration = ExitCode(78)
 }
 
 /// An error that ends a command where it is not caught: its lines are printed, and the command leaves with its status.
 protocol CommandError: Error {
     var lines: [String] { get }
-    var exitStatus: ExitStatus { get }
+    var exitCode: ExitCode { get }
 }
 
 extension CommandError {
-    var exitStatus: ExitStatus { .no }
+    var exitCode: ExitCode { .no }
+
+    /// Prints it, and returns the status to leave with.
+    func printed() -> ExitCode {
+        for line in lines { printError("\(line)") }
+        return exitCode
+    }
 }
 
-/// Why a command cannot do what it is for, as one line for people.
+/// Why a command cannot do what it is for, for people.
 struct CommandFailure: CommandError {
-    let text: String
-    var lines: [String] { [text] }
+    let lines: [String]
+    let exitCode: ExitCode
 
-    init(_ text: String) { self.text = text }
+    init(_ text: String, exitCode: ExitCode = .no) { self.init([text], exitCode: exitCode) }
+
+    init(_ lines: [String], exitCode: ExitCode = .no) { (self.lines, self.exitCode) = (lines, exitCode) }
 }
 
 extension SystemError: CommandError {
@@ -90,7 +83,7 @@ extension SystemError: CommandError {
 
 extension ConfigurationError: CommandError {
     var lines: [String] { diagnostics.map(\.description) }
-    var exitStatus: ExitStatus { .configuration }
+    var exitCode: ExitCode { .configuration }
 }
 
 extension DiskReaderError: CommandError {
@@ -100,5 +93,5 @@ extension DiskReaderError: CommandError {
 extension ControlError: CommandError {
     var lines: [String] { [text] }
     /// The server refuses the request as wrong, or it cannot be asked.
-    var exitStatus: ExitStatus { status == 400 ? .usage : .no }
+    var exitCode: ExitCode { status == 400 ? .usage : .no }
 }

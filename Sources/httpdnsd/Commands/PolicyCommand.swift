@@ -81,15 +81,15 @@ extension PolicyCommand {
             do throws(ConfigurationError) {
                 policy = try SignedPolicy.parse(Array(text), file: file)
             } catch {
-                throw ExitStatus.no.exit(error)
+                throw CommandFailure(error.lines)
             }
             let key = try PolicySecretKey.read(self.key)
             guard policy.document.expires > Int64(time(nil)) else {
-                throw ExitStatus.no.exit(
+                throw CommandFailure(
                     "\(file): document.expires is over, so that no machine would take it: write a later one")
             }
             guard let signed = key.signed(text), signed.count <= PolicyEnvelope.maximumSize else {
-                throw ExitStatus.no.exit("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
+                throw CommandFailure("\(file): cannot be signed: too large, or libcrypto has no Ed25519")
             }
             if let output { try writeOutput(output, signed, mode: 0o644) } else { showDocument(signed) }
             printError("signed with the key \(key.publicKey.id): \(PolicyCommand.text(of: policy))")
@@ -132,7 +132,7 @@ extension PolicyCommand {
                 throw ConfigurationError(
                     diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
             } catch {
-                throw ExitStatus.no.exit(error)
+                throw CommandFailure(error.lines)
             }
         }
 
@@ -192,9 +192,7 @@ struct PolicySecretKey {
         return key
     }
 
-    /// Reads a key from its file.
-    ///
-    /// - Throws: one line for people.
+    /// Reads a key from its file. Throws one line for people.
     static func read(_ path: String) throws(CommandFailure) -> PolicySecretKey {
         let content = try PolicyCommand.read(path, limit: longest)
         guard let bytes = TextDecoding.base64(String(decoding: content, as: UTF8.self)),

@@ -70,9 +70,10 @@ struct QueryCommand: ParsableCommand {
         let settings = ExaminedPolicy(written).inForce?.applied(to: written) ?? written
         let known = ["httpdns", "localdns", "cache"] + settings.providers.map(\.name)
         if let via, !known.contains(via) {
-            throw ExitStatus.usage.exit("--via \(via): no such source; there are \(known.joined(separator: ", "))")
+            throw CommandFailure(
+                "--via \(via): no such source; there are \(known.joined(separator: ", "))", exitCode: .usage)
         }
-        guard let name = try? Name(subject) else { throw ExitStatus.usage.exitCode }
+        let name = try Name(subject)
         let questions = recordTypes.map { Question(name: name, type: $0) }
         let loop = try EventLoop()
         let lookup = SingleLookup(questions, via: via, loop: loop)
@@ -83,7 +84,7 @@ struct QueryCommand: ParsableCommand {
         loop.run()
         let results = Loop.assumeIsolated { lookup.found }
         for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
-        if !results.contains(where: \.isAnswer) { throw ExitStatus.no.exitCode }
+        if !results.contains(where: \.isAnswer) { throw ExitCode.no }
     }
 }
 
@@ -113,7 +114,7 @@ extension QueryCommand {
             show(reply)
             if reply.exitStatus == 0 { hasAnswer = true }
         }
-        if !hasAnswer { throw ExitStatus.no.exitCode }
+        if !hasAnswer { throw ExitCode.no }
     }
 }
 

@@ -49,7 +49,7 @@ struct ResolverCommand: ParsableCommand {
         show(state, of: resolver)
         for line in left { printError("\(line)") }
         if let note = try docker(target) { printError("\(note)") }
-        if !left.isEmpty || (action == .status && state != .on) { throw ExitStatus.no.exitCode }
+        if !left.isEmpty || (action == .status && state != .on) { throw ExitCode.no }
     }
 
     /// Without a slash at its end; empty for `/`.
@@ -63,9 +63,7 @@ struct ResolverCommand: ParsableCommand {
         return action == .off ? try resolver.off() : []
     }
 
-    /// What the containers of Docker ask.
-    ///
-    /// - Returns: what the user is to know of it.
+    /// What the containers of Docker ask. Returns what the user is to know of it.
     private func docker(_ target: Target?) throws(SystemError) -> String? {
         let docker = DockerDaemon(files: MachineFiles(root: folder))
         if let target { return try docker.on(target.forContainers) }
@@ -103,9 +101,7 @@ struct ResolverCommand: ParsableCommand {
         let chosen =
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
-        if folder.isEmpty, let reason = reasonAgainst(chosen) {
-            throw ExitStatus.no.exit("\(reason)")
-        }
+        if folder.isEmpty, let reason = reasonAgainst(chosen) { throw CommandFailure(reason) }
         return Target(
             server: LocalDNSServer(chosen), needsLists: settings.localDNS.groups == nil,
             forContainers: onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" })

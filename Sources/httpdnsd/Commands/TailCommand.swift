@@ -68,7 +68,7 @@ struct TailCommand: ParsableCommand {
             return end == nil
         }
         if let end { return try end.get() }
-        throw ExitStatus.no.exit("the server has ended the stream: \(reason)")
+        throw CommandFailure("the server has ended the stream: \(reason)")
     }
 
     /// Writes to standard output at once, however slowly it is read.

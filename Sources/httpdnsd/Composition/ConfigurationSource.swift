@@ -87,7 +87,10 @@ struct ConfigurationFile: ParsableArguments {
     /// Leaves with status 78 when a file that was named is not there: a typo must never mean the default server.
     func validate() throws {
         guard let written, unsafe access(written, F_OK) != 0 else { return }
-        throw ExitStatus.configuration.exit("\(written): cannot be read: \(SystemError.last("read \(written)").reason)")
+        // Out of here it would be reported as wrong usage.
+        throw CommandFailure(
+            "\(written): cannot be read: \(SystemError.last("read \(written)").reason)", exitCode: .configuration
+        ).printed()
     }
 
     /// The variables of this process, and those of the file that is named.

@@ -145,11 +145,11 @@ struct DoctorCommand: ParsableCommand {
     func run() throws {
         let (diagnosis, status) = try examine()
         show(VisibleText(lines: json ? diagnosis.json : diagnosis.text))
-        if let status { throw status.exitCode }
+        if let status { throw status }
     }
 
     /// - Returns: what is found, and the status to leave with; nil: 0.
-    private func examine() throws(SystemError) -> (Diagnosis, ExitStatus?) {
+    private func examine() throws(SystemError) -> (Diagnosis, ExitCode?) {
         let reading = try BoundedWork { [file] in
             Result { () throws(ConfigurationRefusal) in try file.sourceOfService().check() }
         }

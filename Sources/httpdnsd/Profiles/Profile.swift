@@ -198,7 +198,7 @@ struct ProfileCommand: ParsableCommand {
             showDocument(Array((text.content + "\n").utf8))
             printError(VisibleText(lines: text.advice))
         } catch {
-            throw ExitStatus.no.exit("\(system.rawValue): \(error.text)")
+            throw CommandFailure(error.lines.map { "\(system.rawValue): \($0)" })
         }
     }
 
@@ -206,11 +206,11 @@ struct ProfileCommand: ParsableCommand {
         if let https { return Profile(name: name ?? Self.host(of: https) ?? https, https: https) }
         let listen = try file.load().configuration.listen
         guard listen.name != nil || name != nil else {
-            throw ExitStatus.no.exit(
+            throw CommandFailure(
                 "the server's name is not known: write listen.name, a name of its certificate, or give --name")
         }
         guard let profile = Profile(listen, name: name) else {
-            throw ExitStatus.no.exit(
+            throw CommandFailure(
                 "there is no encrypted listener: write listen.tls or listen.https, with certificate and key")
         }
         return profile
