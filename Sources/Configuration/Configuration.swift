@@ -54,9 +54,7 @@ package struct Configuration: SettingsTable {
 extension Configuration {
     /// Where an entry that decides about a name was read, such as `/etc/httpdnsd/httpdnsd.toml:40`; nil for one that no file has.
     ///
-    /// - Parameters:
-    ///   - rule: its name in lower case.
-    ///   - file: the path of the configuration.
+    /// - Parameter rule: its name in lower case.
     package func place(of rule: RoutingRule, file: String) -> String? {
         let line: Int?
         switch rule {

@@ -53,7 +53,7 @@ import Testing
         deinit { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
 
-    private func outcome(of server: Server) throws -> LivenessProbe.Outcome {
+    private func outcome(of server: Server) throws -> LivenessProbe {
         try withExtendedLifetime(server) { try LivenessProbe.outcome(of: server.address) }
     }
 

@@ -9,9 +9,7 @@ package struct ControlClient {
     private let socket: String
     private let timeout: Duration
 
-    /// - Parameters:
-    ///   - socket: path of the server's socket.
-    ///   - timeout: the longest time of a request, up to an hour; a part of a millisecond is left out.
+    /// - Parameter timeout: the longest time of a request, up to an hour; a part of a millisecond is left out.
     package init(socket: String, timeout: Duration) {
         self.socket = socket
         self.timeout = timeout

@@ -69,7 +69,6 @@ package struct CommandReport {
     ///   - output: the same for people.
     ///   - rows: the same for commands that decide by it or put it together; nil: there is none, and they get JSON.
     ///   - objects: a list, an object a line; nil: it is none.
-    ///   - next: from where a list continues; nil at its end.
     ///   - isRefused: whether nothing was changed, as the report says.
     package init(
         _ json: @autoclosure @escaping () -> String, _ output: @autoclosure @escaping () -> CommandOutput,

@@ -33,8 +33,6 @@ package struct MonitorAPI: HTTPService {
     /// What was answered before a page is opened.
     private let history: TrafficHistory
 
-    /// - Parameters:
-    ///   - looksUp: whether the page looks names up.
     package init(target: any MonitorTarget, looksUp: Bool, clock: any LoopClock) {
         (self.target, self.looksUp) = (target, looksUp)
         history = TrafficHistory(clock: clock) { [weak target] in target?.traffic ?? TrafficReport() }

@@ -72,9 +72,7 @@ struct Verdict: Sendable {
 
     var level: Level { causes.map(\.level).max() ?? .green }
 
-    /// - Parameters:
-    ///   - unreadiness: why no question can be answered from any source; nil when one may be.
-    ///   - findings: what `doctor` would say of the status.
+    /// - Parameter unreadiness: why no question can be answered from any source; nil when one may be.
     init(unreadiness: String?, status: StatusReport, findings: [Finding], traffic: Traffic) {
         self.traffic = traffic
         let found = Self.unanswerable(unreadiness) + Self.cutOff(status) + Self.failures(traffic) + Self.stale(traffic)

@@ -53,8 +53,6 @@ extension StatusReport {
         package init() {}
 
         /// For a table of two columns.
-        ///
-        /// - Parameter https: where it is served over https.
         func rows(https: [String]) -> [[String]] {
             let places = listen.map { "http://\($0)" } + https.map { "https://\($0)" }
             let results = requests.filter { $0.count > 0 }.map { "\($0.count) \($0.result)" }

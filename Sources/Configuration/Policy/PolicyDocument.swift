@@ -45,9 +45,7 @@ package struct PolicyDocument: SettingsTable {
 
     /// Whether it is for a machine.
     ///
-    /// - Parameters:
-    ///   - percentile: 0 to 99, the machine's place among all.
-    ///   - labels: those of the machine.
+    /// - Parameter percentile: 0 to 99, the machine's place among all.
     package func isFor(percentile: Int, labels: [String]) -> Bool {
         percentile < share && (self.labels.isEmpty || self.labels.contains { labels.contains($0) })
     }

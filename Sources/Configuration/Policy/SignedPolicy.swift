@@ -26,9 +26,7 @@ package final class SignedPolicy: Sendable {
 
     /// Verifies a signed file, and only then reads it.
     ///
-    /// - Parameters:
-    ///   - file: begins every message.
-    ///   - keys: those that are trusted.
+    /// - Parameter file: begins every message.
     /// - Throws: all errors of the file together.
     package static func open(
         _ bytes: [UInt8], file: String, keys: [PolicyKey], check: Check
@@ -193,7 +191,6 @@ package enum PolicyDecision: Equatable, Sendable {
     /// - Parameters:
     ///   - present: the document that was taken last, in force or not; nil: none.
     ///   - now: seconds since 1970.
-    ///   - isForMachine: whether its share and labels are those of the machine.
     package init(on policy: SignedPolicy, after present: SignedPolicy?, now: Int64, isForMachine: Bool) {
         let serial = policy.document.serial
         if let present, policy == present {

@@ -2,8 +2,6 @@ import DNSWire
 import HTTPDNS
 
 /// What is particular to one type of HTTPDNS service: what is built in, and what its keys must be.
-///
-/// CONTRIBUTING.md says what a new one takes.
 struct ProviderDescriptor: Sendable {
     /// Looks at a provider, and reports what is wrong with some of its keys.
     typealias Check = @Sendable (Configuration.ProviderEntry, TableKeys) -> Void

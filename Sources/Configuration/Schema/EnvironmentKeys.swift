@@ -40,9 +40,7 @@ struct EnvironmentKeys {
 
     /// Puts them into a document that reads such variables.
     ///
-    /// - Parameters:
-    ///   - read: the variables that the file reads itself.
-    ///   - schema: all keys.
+    /// - Parameter read: the variables that the file reads itself.
     init(
         of environment: [String: String], into document: TOMLNode, read: Set<String>, schema: [SchemaKey]
     ) {
@@ -103,9 +101,7 @@ extension EnvironmentKeys {
     /// What is said of variables that were meant for a file and that it does not read: a misspelt one would be ignored
     /// silently. Sorted by name; none for a file that reads no variable with the prefix.
     ///
-    /// - Parameters:
-    ///   - read: those that the file reads itself, or that were put into it.
-    ///   - schema: all keys.
+    /// - Parameter read: those that the file reads itself, or that were put into it.
     static func unread(_ environment: [String: String], read: Set<String>, schema: [SchemaKey]) -> [String] {
         guard !read.isEmpty else { return [] }
         let names = schema.compactMap { name($0) }

@@ -47,7 +47,6 @@ extension TableKeys {
     ///
     /// - Parameters:
     ///   - secret: what its own key has; both are an error.
-    ///   - file: empty: none is written.
     ///   - key: that of the secret; the file's is the same with `_file`.
     func complete(_ secret: inout Secret?, from file: String, key: String = "secret") {
         guard !file.isEmpty else { return }

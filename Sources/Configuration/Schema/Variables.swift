@@ -44,9 +44,6 @@ package struct Variables: Sendable {
     /// The same with what the packaged service has and this process has not, if it may read that: for a command at a
     /// terminal, which shall see the configuration as the service does.
     ///
-    /// - Parameters:
-    ///   - file: its file of variables.
-    ///   - credentials: its directory of credentials.
     /// - Returns: also the files and directories of which something was taken.
     package func asOfService(
         file: String = Variables.packagedFile, credentials: String = Variables.packagedCredentials

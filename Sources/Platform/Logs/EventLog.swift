@@ -40,6 +40,11 @@ package final class EventLog: Sendable {
         self.clock = clock
     }
 
+    /// Logs a message, or counts it.
+    package func report(_ kind: LogKind, about subject: String = "", _ text: String, _ fields: Logger.Metadata = [:]) {
+        report(LogMessage(kind, about: subject, text, fields))
+    }
+
     /// Logs the message, or counts it.
     package func report(_ message: LogMessage) {
         guard message.kind.level >= logger.logLevel else { return }

@@ -150,9 +150,7 @@ struct CachePlace: ParsableArguments {
 
     /// Reads answers, a line each: of the server page by page, of a file the newest first.
     ///
-    /// - Parameters:
-    ///   - limit: the most answers.
-    ///   - form: of a list: `objects` or `rows`.
+    /// - Parameter form: of a list: `objects` or `rows`.
     /// - Returns: from where it continues, of a file an empty text; nil when these were all.
     func lines(
         below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool = false, _ take: (String) -> Void

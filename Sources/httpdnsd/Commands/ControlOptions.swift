@@ -59,8 +59,6 @@ struct ControlOptions: ParsableArguments {
     }
 
     /// The same for a request that changes something.
-    ///
-    /// - Parameter limit: as of `client`.
     func change(
         _ path: String, within limit: Duration = .seconds(5), _ members: (inout JSONWriter) -> Void = { _ in }
     ) throws {
@@ -69,9 +67,7 @@ struct ControlOptions: ParsableArguments {
 
     /// Reads the answers that the server has cached, a page of lines after the other.
     ///
-    /// - Parameters:
-    ///   - limit: the most answers.
-    ///   - form: of a list: `objects` or `rows`.
+    /// - Parameter form: of a list: `objects` or `rows`.
     /// - Returns: from where it continues; nil when these were all.
     func pages(
         below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool, _ take: (String) -> Void

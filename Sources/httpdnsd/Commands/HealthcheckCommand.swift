@@ -60,24 +60,22 @@ extension AddressAndPort {
     }
 }
 
-/// Asks a DNS server for its version over UDP, up to three times, and says whether it is httpdnsd.
-enum LivenessProbe {
-    enum Outcome: Equatable {
-        /// It is httpdnsd, and answers what this machine asks, if it is not overloaded.
-        case serves
-        /// A server refuses all that this machine asks from this address, as httpdnsd does where it is not in `listen.allow`.
-        case refuses(IPAddress)
-        /// A DNS server answers, and it is another one.
-        case foreign
-        /// No reply came.
-        case silent
-    }
+/// What a DNS server says that is asked for its version over UDP, up to three times.
+enum LivenessProbe: Equatable {
+    /// It is httpdnsd, and answers what this machine asks, if it is not overloaded.
+    case serves
+    /// A server refuses all that this machine asks from this address, as httpdnsd does where it is not in `listen.allow`.
+    case refuses(IPAddress)
+    /// A DNS server answers, and it is another one.
+    case foreign
+    /// No reply came.
+    case silent
 
     /// When a try is given up, in milliseconds from its start: 1.7 s in all.
     private static let waits: [Int32] = [300, 500, 900]
 
     /// What answers at an address. Blocks.
-    static func outcome(of address: SocketAddress) throws(SystemError) -> Outcome {
+    static func outcome(of address: SocketAddress) throws(SystemError) -> LivenessProbe {
         let family = address.family == .ipv4 ? AF_INET : AF_INET6
         let number = socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw .last("make a socket") }

@@ -186,9 +186,7 @@ final class SourceVisit {
 
     /// Asks. Blocks, for `patience` and the extra time of providers at most.
     ///
-    /// - Parameters:
-    ///   - providers: those to ask.
-    ///   - asksShared: whether the shared cache is asked, where there is one.
+    /// - Parameter asksShared: whether the shared cache is asked, where there is one.
     nonisolated static func outcome(
         of settings: Configuration, asking providers: [Configuration.ProviderEntry], asksShared: Bool,
         within patience: Duration

@@ -14,13 +14,9 @@ import Upstreams
 // with whatever makes an answer another one.
 
 extension Composition {
-    /// The policy in force.
+    /// The policy in force, of what is in force.
     ///
-    /// - Parameters:
-    ///   - routes: in force, with the mode of the switch.
-    ///   - localAnswers: in force.
-    ///   - translation: in force.
-    ///   - generation: its number.
+    /// - Parameter routes: with the mode of the switch.
     func identity(
         routes: RoutePolicy, localAnswers: LocalAnswers, translation: Translation, generation: UInt32
     ) -> PolicyIdentity {

@@ -18,7 +18,7 @@ struct Examination: Sendable {
     private let loaded: LoadedConfiguration
     let files: MachineFiles
     /// What answers on the listen addresses that were asked.
-    var answers: [AddressAndPort: LivenessProbe.Outcome] = [:]
+    var answers: [AddressAndPort: LivenessProbe] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<Testimony, ControlError>?
 
@@ -81,7 +81,7 @@ struct Examination: Sendable {
     mutating func ask(offline: Bool) throws(SystemError) {
         status = askStatus()
         let deadline = ContinuousClock.now + Self.patience
-        var probes: [(address: AddressAndPort, work: BoundedWork<LivenessProbe.Outcome>)] = []
+        var probes: [(address: AddressAndPort, work: BoundedWork<LivenessProbe>)] = []
         for address in served.prefix(Self.mostProbes) {
             guard let target = SocketAddress(address.reachable) else { continue }
             probes.append((address, try BoundedWork { (try? LivenessProbe.outcome(of: target)) ?? .silent }))
@@ -199,10 +199,7 @@ struct RunningReader: Sendable {
 
     /// Asks it. Nil where no server of this version runs with the file.
     ///
-    /// - Parameters:
-    ///   - path: of the configuration file.
-    ///   - socket: the path of the control socket.
-    ///   - patience: the most time for each of two requests.
+    /// - Parameter patience: the most time for each of two requests.
     init?(of path: String, at socket: String, within patience: Duration = .seconds(2)) {
         let client = ControlClient(socket: socket, timeout: patience)
         guard !socket.isEmpty, let server = try? client.testimony(), server.configuration == path,

@@ -63,28 +63,6 @@ struct PolicyFile: Sendable {
     }
 }
 
-/// What a machine is, for policies that are for some machines only.
-enum PolicyMachine {
-    /// Of systemd; the same as long as the system is installed.
-    private static let file = "/etc/machine-id"
-
-    /// The machine's place among all, 0 to 99: the same at every start and for every policy, so that a share which grows
-    /// keeps those that are in it.
-    static let percentile = percentile(of: identity)
-
-    /// Where there is no such file, as in containers, the host's name.
-    private static var identity: [UInt8] {
-        let id = (try? readFile(file, limit: 64)) ?? []
-        return id.isEmpty ? Array(hostName().utf8) : id
-    }
-
-    /// By a digest, so that the identity itself is not used for anything.
-    static func percentile(of identity: [UInt8]) -> Int {
-        let digest = OpenSSLCrypto().sha256(Array("httpdnsd policy share ".utf8) + identity) ?? []
-        return digest.prefix(4).reduce(0) { ($0 << 8 | Int($1)) } % 100
-    }
-}
-
 /// Reads the signed policy where the configuration says, and verifies nothing.
 @Loop
 final class PolicyFetcher {
@@ -104,9 +82,6 @@ final class PolicyFetcher {
 
     private let place: Place
 
-    /// - Parameters:
-    ///   - location: `policy.url`.
-    ///   - bootstrap: looks up the host.
     init(
         _ location: PolicyLocation, _ settings: Configuration, _ bootstrap: HostSources, paths: NetworkPaths,
         loop: EventLoop
@@ -224,7 +199,23 @@ struct ExaminedPolicy {
 extension SignedPolicy {
     /// Whether it is for this machine, by its share and the labels of the configuration.
     func isFor(_ settings: Configuration) -> Bool {
-        document.isFor(percentile: PolicyMachine.percentile, labels: settings.policy.labels)
+        document.isFor(percentile: Self.percentile, labels: settings.policy.labels)
+    }
+
+    /// This machine's place among all, 0 to 99: the same at every start and for every policy, so that a share which grows
+    /// keeps those that are in it.
+    private static let percentile = percentile(of: machine)
+
+    /// What systemd calls the machine as long as it is installed; where it does not, as in containers, the host's name.
+    private static var machine: [UInt8] {
+        let id = (try? readFile("/etc/machine-id", limit: 64)) ?? []
+        return id.isEmpty ? Array(hostName().utf8) : id
+    }
+
+    /// By a digest, so that the identity itself is not used for anything.
+    static func percentile(of machine: [UInt8]) -> Int {
+        let digest = OpenSSLCrypto().sha256(Array("httpdnsd policy share ".utf8) + machine) ?? []
+        return digest.prefix(4).reduce(0) { ($0 << 8 | Int($1)) } % 100
     }
 
     /// - Parameter now: seconds since 1970.

@@ -101,7 +101,7 @@ final class PolicyKeeper {
         } catch {
             problem = "\(error): a restart does not find the policy"
             judged?.problem = problem
-            events.report(LogMessage(.policyUnavailable, about: file.path, problem))
+            events.report(.policyUnavailable, about: file.path, problem)
         }
     }
 
@@ -180,8 +180,7 @@ final class PolicyKeeper {
         switch fetched {
         case .failed(let reason):
             problem = "\(url): \(reason)"
-            events.report(
-                LogMessage(.policyUnavailable, about: url, "\(problem); what is in force stays. Check policy.url"))
+            events.report(.policyUnavailable, about: url, "\(problem); what is in force stays. Check policy.url")
         case .unchanged:
             lastFetch = clock.now
             problem = judged?.problem ?? ""
@@ -232,7 +231,7 @@ final class PolicyKeeper {
 
     private func refuse(_ text: String, _ url: String) {
         problem = text
-        events.report(LogMessage(.policyRefused, about: url, "\(text); what is in force stays"))
+        events.report(.policyRefused, about: url, "\(text); what is in force stays")
     }
 
     private func take(_ policy: SignedPolicy, _ bytes: [UInt8], _ tag: String?, from url: String) async {

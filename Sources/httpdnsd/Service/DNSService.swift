@@ -49,9 +49,6 @@ final class DNSService {
     /// - Parameters:
     ///   - settings: with the signed policy in force.
     ///   - sockets: bound ones; the server closes them.
-    ///   - certificate: what encrypted listeners present, if there are any.
-    ///   - descriptors: how many of them clients and LocalDNS may use.
-    ///   - budget: how much memory the parts may use.
     ///   - isDiskPaused: whether another process has the file of the cache on disk.
     init(
         _ settings: Configuration, on sockets: ServerSockets, presenting certificate: TLSFiles.Content?,

@@ -14,16 +14,13 @@ final class Daemon {
     private let handover: Handover
     /// Whether another server that runs is replaced.
     private let replaces: Bool
+    /// Whether the process gives up what it needs no more after the start.
     private let isSandboxed: Bool
     /// The server that is replaced, which serves until this one does; nil: none is.
     private var predecessor: Predecessor?
     /// The user that the server becomes; empty: it stays what it is.
     private let user: String
 
-    /// - Parameters:
-    ///   - source: where `settings` came from.
-    ///   - replaces: whether another server that runs is replaced.
-    ///   - isSandboxed: whether the process gives up what it needs no more after the start.
     init(
         _ settings: Configuration, source: ConfigurationSource, replaces: Bool, isSandboxed: Bool, log: LogOutput
     ) {

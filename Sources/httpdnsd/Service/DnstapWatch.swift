@@ -25,7 +25,7 @@ final class DnstapWatch {
                 to: collector, identity: hostName(), version: "httpdnsd \(Release.version)",
                 producers: producers)
         } catch {
-            events.report(LogMessage(.dnstapUnavailable, about: "", "\(error)", ["collector": "\(collector)"]))
+            events.report(.dnstapUnavailable, "\(error)", ["collector": "\(collector)"])
             return nil
         }
         self.clock = clock
@@ -62,7 +62,7 @@ final class DnstapWatch {
     private func log(_ kind: LogKind, _ text: String, _ more: Logger.Metadata) {
         var fields = more
         fields["collector"] = "\(dnstap.collector)"
-        events.report(LogMessage(kind, about: "", "the dnstap collector \(dnstap.collector) \(text)", fields))
+        events.report(kind, "the dnstap collector \(dnstap.collector) \(text)", fields)
     }
 
     var status: StatusReport.Dnstap {

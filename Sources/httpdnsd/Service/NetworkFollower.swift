@@ -102,9 +102,8 @@ final class NetworkFollower {
             return try make()
         } catch {
             service.events.report(
-                LogMessage(
-                    .networkUnwatched, about: error.operation,
-                    "\(error): some changes of the network go unnoticed; a reload takes them in"))
+                .networkUnwatched, about: error.operation,
+                "\(error): some changes of the network go unnoticed; a reload takes them in")
             return nil
         }
     }
@@ -196,10 +195,9 @@ final class NetworkFollower {
         let servers = machine.servers.joined(separator: ", ")
         let (what, mend) = machine.undoing
         service.events.report(
-            LogMessage(
-                .resolverRewritten, about: "",
-                "\(what) since `httpdnsd resolver on`: programs ask \(servers.isEmpty ? "no server" : servers); \(mend)",
-                ["servers": "\(servers)"]))
+            .resolverRewritten,
+            "\(what) since `httpdnsd resolver on`: programs ask \(servers.isEmpty ? "no server" : servers); \(mend)",
+            ["servers": "\(servers)"])
     }
 
     private func tell(of signs: Signs) {
@@ -210,10 +208,9 @@ final class NetworkFollower {
         let cause = causes.joined(separator: ", ")
         let servers = composition.localDNS.servers.map(\.description).joined(separator: ", ")
         service.events.report(
-            LogMessage(
-                .networkChanged, about: "",
-                "the network has changed (\(cause)); LocalDNS \(servers.isEmpty ? "has no server" : "is \(servers)")",
-                ["cause": "\(cause)", "servers": "\(servers)"]))
+            .networkChanged,
+            "the network has changed (\(cause)); LocalDNS \(servers.isEmpty ? "has no server" : "is \(servers)")",
+            ["cause": "\(cause)", "servers": "\(servers)"])
     }
 }
 

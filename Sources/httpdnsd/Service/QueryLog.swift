@@ -55,10 +55,9 @@ final class QueryLog {
         guard isLogging else { return }
         dropped += count
         service.events.report(
-            LogMessage(
-                .logQueriesDropped, about: "",
-                "queries come faster than they can be logged: \(dropped) since the start were answered and not logged",
-                ["dropped": .stringConvertible(dropped)]))
+            .logQueriesDropped,
+            "queries come faster than they can be logged: \(dropped) since the start were answered and not logged",
+            ["dropped": .stringConvertible(dropped)])
     }
 
     /// Makes the server tell of queries as long as they are logged or have listeners.

@@ -30,8 +30,7 @@ final class Succession {
     private var state = State.serving(nil)
 
     /// - Parameters:
-    ///   - listener: where the next process asks.
-    ///   - sockets: all that it gets.
+    ///   - sockets: all that the next process gets.
     ///   - onReplaced: called once it serves: this server is to stop, and to pass on to `next` what is unfinished.
     init(
         of service: DNSService, at listener: UnixListener,

@@ -117,10 +117,9 @@ final class VendorAccounts {
     /// Reports that an account was asked for names that it may not have from outside of `listen.allow`.
     func reportLimit(of account: String) {
         events.report(
-            LogMessage(
-                .clientRefused, about: "account \(account)",
-                "account \(account) is used outside of listen.allow for names that are not protected, and gets nothing: what it may have belongs into its names"
-            ))
+            .clientRefused, about: "account \(account)",
+            "account \(account) is used outside of listen.allow for names that are not protected, and gets nothing: what it may have belongs into its names"
+        )
     }
 
     /// Notes what a client claims to know of an account.
@@ -136,10 +135,9 @@ final class VendorAccounts {
             }
         guard guesses.decide(guess, isRight: isValid, from: network, now: now) == .braked else { return true }
         events.report(
-            LogMessage(
-                .clientRefused, about: "account",
-                "\(network) sends wrong credentials of accounts and has to wait (\(guesses.wrong) were wrong since the start)"
-            ))
+            .clientRefused, about: "account",
+            "\(network) sends wrong credentials of accounts and has to wait (\(guesses.wrong) were wrong since the start)"
+        )
         return false
     }
 }
