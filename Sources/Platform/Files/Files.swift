@@ -92,20 +92,25 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
     guard number >= 0 else { throw .last("make \(path)") }
     let file = Descriptor(owning: number)
     do throws(SystemError) {
-        try protect(file, mode, path)
-        try writeAll(bytes, to: file, path)
-        guard fsync(file.number) == 0 else { throw .last("write \(path)") }
+        try writeThrough(bytes, to: file, path, mode: mode)
     } catch {
         unsafe unlink(path)
         throw error
     }
 }
 
-/// Gives a file the mode that `umask` has taken from it. In the sandbox no mode can be changed.
-private func protect(_ file: borrowing Descriptor, _ mode: UInt32, _ path: String) throws(SystemError) {
+/// Writes a file that was made just now through to the disk, and gives it the mode that `umask` has taken from it.
+///
+/// - Parameter path: its name in errors.
+package func writeThrough(
+    _ bytes: [UInt8], to file: borrowing Descriptor, _ path: String, mode: UInt32
+) throws(SystemError) {
     var status = stat()
+    // In the sandbox no mode can be changed.
     guard unsafe fstat(file.number, &status) == 0, status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0
     else { throw .last("protect \(path)") }
+    try writeAll(bytes, to: file, path)
+    guard fsync(file.number) == 0 else { throw .last("write \(path)") }
 }
 
 /// Puts a file in the place of another, or of none, in one step: a reader finds the old bytes or the new ones, also after

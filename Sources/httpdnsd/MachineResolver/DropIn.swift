@@ -130,20 +130,27 @@ struct DockerDaemon {
                 "containers of Docker do not reach 127.0.0.1, and get 8.8.8.8: write an address of Docker's bridge into "
                 + "listen.addresses as well, such as 172.17.0.1:53, restart httpdnsd, and try again"
         }
-        let was = isOurs ? files.text(of: Self.before) ?? "" : files.text(of: Self.file) ?? ""
+        let wasOurs = isOurs
+        let was = files.text(of: wasOurs ? Self.before : Self.file) ?? ""
         guard let new = Self.text(was, naming: server) else {
             return
                 "\(files.root + Self.file) names servers (\"dns\") or is no object, and stays: write [\"\(server)\"] there"
         }
         guard new != files.text(of: Self.file) else { return nil }
-        if !isOurs {
+        if !wasOurs {
             if files.exists(Self.file) {
                 try files.copyName(Self.file, to: Self.before)
             } else {
                 try files.write("", to: Self.before)
             }
         }
-        try files.write(new, to: Self.file)
+        do throws(SystemError) {
+            // What not every user may read stays so.
+            try files.write(new, to: Self.file, mode: files.mode(of: Self.file) ?? 0o644)
+        } catch {
+            if !wasOurs { try? files.remove(Self.before) }
+            throw error
+        }
         return "new containers of Docker ask \(server) once Docker is restarted"
     }
 

@@ -21,6 +21,15 @@ struct MachineFiles {
         return unsafe fstatat(folder.number, Self.name(of: path), &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
+    /// The permission bits of a file, through links; nil when there is none.
+    func mode(of path: String) -> mode_t? {
+        var status = stat()
+        guard let file = try? folder.open(path, O_RDONLY | O_NONBLOCK), unsafe fstat(file.number, &status) == 0 else {
+            return nil
+        }
+        return status.st_mode & 0o7777
+    }
+
     /// Where a symbolic link leads; nil for everything else.
     func target(of path: String) -> String? {
         guard let folder = try? folder.openFolder(of: path) else { return nil }
@@ -69,17 +78,15 @@ struct MachineFiles {
         let number = unsafe openat(
             folder.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         guard number >= 0 else { throw fault("write", path) }
-        let descriptor = Descriptor(owning: number)
-        let bytes = Array(text.utf8)
-        guard unsafe Glibc.write(number, bytes, bytes.count) == bytes.count, fchmod(number, mode) == 0,
-            fsync(number) == 0,
-            unsafe renameat(folder.number, temporary, folder.number, final) == 0
-        else {
-            let fault = fault("write", path)
+        do throws(SystemError) {
+            try writeThrough(Array(text.utf8), to: Descriptor(owning: number), root + path, mode: mode)
+            guard unsafe renameat(folder.number, temporary, folder.number, final) == 0 else {
+                throw fault("write", path)
+            }
+        } catch {
             unsafe unlinkat(folder.number, temporary, 0)
-            throw fault
+            throw error
         }
-        withExtendedLifetime(descriptor) {}
     }
 
     /// Gives what is at `path`, be it a link, a second name, in place of what had that name.

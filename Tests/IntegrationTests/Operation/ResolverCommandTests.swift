@@ -311,11 +311,17 @@ extension Integration {
             text: String?, changed: String
         ) throws {
             let machine = try Machine(Self.text, Self.bridge, folders: ["etc/docker"])
-            if let text { try machine.write(text, to: Self.daemonFile) }
+            if let text {
+                try machine.write(text, to: Self.daemonFile)
+                chmod(machine.path(Self.daemonFile), 0o600)
+            }
             let was = try machine.picture()
             for _ in 1...2 {
                 #expect(try machine.resolver("on").status == 0)
                 #expect(machine.read(Self.daemonFile) == changed)
+                var status = stat()
+                #expect(stat(machine.path(Self.daemonFile), &status) == 0)
+                #expect(status.st_mode & 0o777 == (text == nil ? 0o644 : 0o600))
             }
             let outcome = try machine.resolver("off")
             #expect(outcome.status == 0 && outcome.errors.contains("once Docker is restarted"))
@@ -331,6 +337,24 @@ extension Integration {
             let loopback = try Machine(Self.text, folders: ["etc/docker"])
             #expect(try loopback.resolver("on").errors.contains("containers of Docker do not reach 127.0.0.1"))
             #expect(!FileManager.default.fileExists(atPath: loopback.path(Self.daemonFile)))
+        }
+
+        @Test(.requires(.networkNamespaces))
+        func `on a disk that is full daemon.json stays as it was, and the reason is said`() throws {
+            let machine = try Machine(Self.text, Self.bridge, folders: ["etc/docker"])
+            let folder = machine.path("etc/docker")
+            // Three pages: two for the file that is there, and one of the two that a new one needs.
+            let script = """
+                mount -t tmpfs -o size=12k none '\(folder)' &&
+                printf '{"labels": ["%06000d"]}' 0 >'\(machine.path(Self.daemonFile))' && "$@"
+                echo "status $?"
+                cd '\(folder)' && wc -c *
+                """
+            let outcome = try ChildProcess.run(
+                ["unshare", "-Urm", "sh", "-c", script, "sh", Daemon.executable, "resolver", "on", "--root"]
+                    + [machine.directory.path])
+            #expect(outcome.output.hasSuffix("status 1\n6016 daemon.json\n"), "\(outcome.output)")
+            #expect(outcome.errors.contains("daemon.json: No space left on device"), "\(outcome.errors)")
         }
 
         @Test func `a daemon.json that was changed since stays as it is`() throws {
