@@ -196,23 +196,17 @@ extension Configuration {
         }
     }
 
-    /// The same for a text; `file` only begins the messages.
+    /// The same for any bytes whatever; `file` only begins the messages.
     package static func parse(
-        text: String, file: String = "httpdnsd.toml", environment: [String: String] = [:]
-    ) throws(ConfigurationError) -> LoadedConfiguration {
-        try parse(bytes: Array(text.utf8), file: file, environment: environment)
-    }
-
-    /// The same for any bytes whatever.
-    package static func parse(
-        bytes: [UInt8], file: String, environment: [String: String]
+        bytes: [UInt8], file: String = "httpdnsd.toml", environment: [String: String] = [:]
     ) throws(ConfigurationError) -> LoadedConfiguration {
         if let problem = ValueProblem(of: bytes, limit: maximumFileSize) { throw ConfigurationError(file, problem) }
         let document = try document(bytes, file: file)
         let read = EnvironmentKeys.read(by: document)
-        let keys = read.isEmpty ? nil : EnvironmentKeys(of: environment, into: document, read: read, schema: allKeys)
         let reading = Reading(file: file, document: document, environment: environment)
-        for problem in keys?.problems ?? [] { reading.fail(.root, problem) }
+        for problem in EnvironmentKeys.put(environment, into: document, read: read, schema: allKeys) {
+            reading.fail(.root, problem)
+        }
         var configuration = Configuration.read(document, .root, reading) ?? Configuration()
         let all = read.union(EnvironmentKeys.read(by: document))
         for message in EnvironmentKeys.unread(environment, read: all, schema: allKeys) {

@@ -25,7 +25,7 @@ func accepted(
     _ text: String, environment: [String: String] = [:], at location: SourceLocation = #_sourceLocation
 ) throws -> LoadedConfiguration {
     do {
-        return try Configuration.parse(text: text, file: "t.toml", environment: environment)
+        return try Configuration.parse(bytes: Array(text.utf8), file: "t.toml", environment: environment)
     } catch {
         Issue.record("refused: \(error)", sourceLocation: location)
         throw error
@@ -37,7 +37,7 @@ func errors(
     _ text: String, environment: [String: String] = [:], at location: SourceLocation = #_sourceLocation
 ) -> [String] {
     do {
-        _ = try Configuration.parse(text: text, file: "t.toml", environment: environment)
+        _ = try Configuration.parse(bytes: Array(text.utf8), file: "t.toml", environment: environment)
         Issue.record("accepted", sourceLocation: location)
         return []
     } catch {

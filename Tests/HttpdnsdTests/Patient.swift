@@ -64,3 +64,7 @@ struct Patient {
             atPath: folder + "/fd/3", withDestinationPath: "socket:[\(inode)]")
     }
 }
+
+extension Configuration {
+    static func parse(text: String) throws -> LoadedConfiguration { try parse(bytes: Array(text.utf8)) }
+}

@@ -3,7 +3,7 @@
 /// `HTTPDNSD_PROVIDER_1_TYPE`.
 ///
 /// A variable goes before the value that the file has. In a list it holds any number of items, separated by commas.
-struct EnvironmentKeys {
+enum EnvironmentKeys {
     /// The most entries of an array of tables.
     private static let mostEntries = 64
 
@@ -35,17 +35,16 @@ struct EnvironmentKeys {
     /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
     static func name(_ key: SchemaKey) -> String? { Key(key).map { $0.variable($0.entries.lowerBound) } }
 
-    /// Why a variable cannot be taken: one line each.
-    private(set) var problems: [String] = []
-
-    /// Puts them into a document that reads such variables.
+    /// Puts them into a document, if it reads such variables.
     ///
     /// - Parameter read: the variables that the file reads itself.
-    init(
-        of environment: [String: String], into document: TOMLNode, read: Set<String>, schema: [SchemaKey]
-    ) {
+    /// - Returns: why a variable cannot be taken: one line each.
+    static func put(
+        _ environment: [String: String], into document: TOMLNode, read: Set<String>, schema: [SchemaKey]
+    ) -> [String] {
+        guard !read.isEmpty, let root = document.table else { return [] }
+        var problems: [String] = []
         let keys = schema.compactMap { Key($0) }
-        guard let root = document.table else { return }
         var wanted: [(variable: String, key: Key, entry: Int)] = []
         for key in keys {
             for entry in key.entries {
@@ -69,10 +68,11 @@ struct EnvironmentKeys {
             let isWord = environment[name] == "auto"
             table.put(last, key.isList && !isWord ? TOMLNode(value: .array([text]), line: text.line) : text)
         }
+        return problems
     }
 
     /// The table that a key is in, made where there is none; nil where that would leave a gap.
-    private func table(of key: Key, _ entry: Int, in root: TOMLTable) -> TOMLTable? {
+    private static func table(of key: Key, _ entry: Int, in root: TOMLTable) -> TOMLTable? {
         var table = root
         for (index, step) in key.steps.dropLast().enumerated() {
             if index == 0, key.isInArray {

@@ -179,35 +179,28 @@ extension Configuration {
     /// Puts back what only a start can change. Returns the keys that differ.
     fileprivate mutating func keepStartSettings(of old: Configuration) -> [String] {
         var changed: [String] = []
-        keep(\.listen.addresses, of: old, "listen.addresses", &changed)
-        keep(\.listen.tls, of: old, "listen.tls", &changed)
-        keep(\.listen.https, of: old, "listen.https", &changed)
-        keep(\.listen.httpsPath, of: old, "listen.https_path", &changed)
-        keep(\.listen.httpdns, of: old, "listen.httpdns", &changed)
-        keep(\.listen.udpThreads, of: old, "listen.udp_threads", &changed)
-        keep(\.listen.user, of: old, "listen.user", &changed)
-        keep(\.limits.memory, of: old, "limits.memory", &changed)
-        keep(\.control.socket, of: old, "control.socket", &changed)
-        keep(\.control.group, of: old, "control.group", &changed)
-        keep(\.control.mode, of: old, "control.mode", &changed)
-        keep(\.control.http, of: old, "control.http", &changed)
-        keep(\.cache.disk.path, of: old, "cache.disk.path", &changed)
-        keep(\.log.dnstap, of: old, "log.dnstap", &changed)
-        // In the sandbox no such socket can be made.
-        if connectsToUnixSockets, !old.connectsToUnixSockets {
-            cache.shared = old.cache.shared
-            changed.append("cache.shared")
+        func keep<Value: Equatable>(_ key: String, _ setting: WritableKeyPath<Configuration, Value>) {
+            guard self[keyPath: setting] != old[keyPath: setting] else { return }
+            changed.append(key)
+            self[keyPath: setting] = old[keyPath: setting]
         }
+        keep("listen.addresses", \.listen.addresses)
+        keep("listen.tls", \.listen.tls)
+        keep("listen.https", \.listen.https)
+        keep("listen.https_path", \.listen.httpsPath)
+        keep("listen.httpdns", \.listen.httpdns)
+        keep("listen.udp_threads", \.listen.udpThreads)
+        keep("listen.user", \.listen.user)
+        keep("limits.memory", \.limits.memory)
+        keep("control.socket", \.control.socket)
+        keep("control.group", \.control.group)
+        keep("control.mode", \.control.mode)
+        keep("control.http", \.control.http)
+        keep("cache.disk.path", \.cache.disk.path)
+        keep("log.dnstap", \.log.dnstap)
+        // In the sandbox no such socket can be made.
+        if connectsToUnixSockets, !old.connectsToUnixSockets { keep("cache.shared", \.cache.shared) }
         return changed
-    }
-
-    private mutating func keep<Value: Equatable>(
-        _ setting: WritableKeyPath<Configuration, Value>, of old: Configuration, _ key: String,
-        _ changed: inout [String]
-    ) {
-        guard self[keyPath: setting] != old[keyPath: setting] else { return }
-        changed.append(key)
-        self[keyPath: setting] = old[keyPath: setting]
     }
 }
 
