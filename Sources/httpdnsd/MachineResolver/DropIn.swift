@@ -134,7 +134,7 @@ struct DockerDaemon {
         let was = files.text(of: wasOurs ? Self.before : Self.file) ?? ""
         guard let new = Self.text(was, naming: server) else {
             return
-                "\(files.root + Self.file) names servers (\"dns\") or is no object, and stays: write [\"\(server)\"] there"
+                "\(files.root + Self.file) names servers (\"dns\"), is no object or longer than 64 KiB, and stays: write [\"\(server)\"] there"
         }
         guard new != files.text(of: Self.file) else { return nil }
         if !wasOurs {
@@ -185,7 +185,10 @@ struct DockerDaemon {
         let member = "\"dns\": [\"\(server)\"]"
         let inside = was.drop(while: \.isWhitespace)
         if inside.isEmpty { return "{\(member)}\n" }
-        guard inside.first == "{", !was.contains("\"dns\"") else { return nil }
+        // Of a file that is longer than what is read, the end is missing.
+        guard inside.first == "{", inside.last(where: { !$0.isWhitespace }) == "}", !was.contains("\"dns\"") else {
+            return nil
+        }
         let rest = inside.dropFirst()
         return "{\(member)" + (rest.drop(while: \.isWhitespace).first == "}" ? "" : ",") + rest
     }

@@ -328,12 +328,17 @@ extension Integration {
             #expect(try machine.picture() == was)
         }
 
-        @Test func `Docker's daemon.json stays where it names servers, or this one listens on loopback alone`() throws {
+        @Test func `a daemon.json that names servers or is too long stays, and so it does beside loopback`() throws {
             let text = "{\"dns\": [\"192.0.2.53\"]}\n"
             let named = try Machine(Self.text, Self.bridge.merging([Self.daemonFile: text]) { $1 })
             let outcome = try named.resolver("on")
             #expect(outcome.status == 0 && outcome.errors.contains("and stays: write [\"172.17.0.1\"] there"))
             #expect(named.read(Self.daemonFile) == text)
+            let long = try Machine(Self.text, Self.bridge, folders: ["etc/docker"])
+            let labels = "{\"labels\": [\"\(String(repeating: "a", count: 70_000))\"]}\n"
+            try long.write(labels, to: Self.daemonFile)
+            #expect(try long.resolver("on").errors.contains("and stays: write"))
+            #expect(long.read(Self.daemonFile) == labels)
             let loopback = try Machine(Self.text, folders: ["etc/docker"])
             #expect(try loopback.resolver("on").errors.contains("containers of Docker do not reach 127.0.0.1"))
             #expect(!FileManager.default.fileExists(atPath: loopback.path(Self.daemonFile)))
