@@ -119,12 +119,13 @@ extension QueryCommand {
 }
 
 extension String {
-    /// The host of a URL, possibly empty; nil for a text that is none.
+    /// The host of a URL, empty without a name; nil for a text that is none.
     fileprivate var urlHost: String? {
         guard let scheme = firstRange(of: "://") else { return nil }
         let authority = self[scheme.upperBound...].prefix { !"/?#".contains($0) }
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        return String(host.prefix { $0 != ":" })
+        // An IPv6 address is no name to ask for.
+        return host.hasPrefix("[") ? "" : String(host.prefix { $0 != ":" })
     }
 }
 

@@ -144,7 +144,7 @@ extension Integration {
         @Test(arguments: [
             ("https://www.example.com/a", "; ask for www.example.com"),
             ("http://u@x.example:80?q", "; ask for x.example"),
-            ("ftp://", ""),
+            ("ftp://", ""), ("https://[2001:db8::1]:8443/a", ""),
         ])
         func `query refuses a URL`(url: String, advice: String) throws {
             let outcome = try Daemon.run(["query", url])
