@@ -112,7 +112,7 @@ package final class LoadedConfiguration: Sendable {
 
 extension Configuration {
     /// The duration that a text such as `1.5s` or `30m` means; nil for any other text.
-    package static func duration(of text: String) -> Duration? { try? DurationText.read(text) }
+    package static func duration(of text: String) -> Duration? { try? Duration(written: text) }
 
     /// The most bytes of a configuration file: 1 MiB.
     package static let maximumFileSize = 1 << 20

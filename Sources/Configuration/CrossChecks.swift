@@ -47,7 +47,7 @@ extension Configuration {
     func checkLocalTTL(_ reading: Reading) {
         guard localDNS.maxTTL < cache.minTTL else { return }
         let path = SettingPath("localdns", "max_ttl")
-        reading.warn(path, "has no effect below cache.min_ttl (\(DurationText.write(cache.minTTL)))")
+        reading.warn(path, "has no effect below cache.min_ttl (\(cache.minTTL.written))")
     }
 
     /// Keys that count only beside another one say so where they are set without it.

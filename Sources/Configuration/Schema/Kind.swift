@@ -170,31 +170,31 @@ extension Kind where Value == Int {
 
     /// Bytes.
     static func size(in range: ClosedRange<Int>) -> Kind {
-        let bounds = "\(SizeText.write(range.lowerBound)) to \(SizeText.write(range.upperBound))"
+        let bounds = "\(Quantity.size.write(range.lowerBound)) to \(Quantity.size.write(range.upperBound))"
         return .text(
             "size", range: bounds, expected: "a size in quotes such as \"64MiB\"",
             parse: { text throws(ValueProblem) in
-                let value = try SizeText.read(text)
+                let value = Int(try Quantity.size.read(text))
                 guard range.contains(value) else { throw ValueProblem("is out of range; write \(bounds)") }
                 return value
-            }, write: { written(SizeText.write($0)) })
+            }, write: { written(Quantity.size.write($0)) })
     }
 }
 
 extension Kind where Value == Duration {
     /// - Parameter wholeSeconds: whether parts of a second are refused, as for all that ends up in a TTL.
     static func duration(in range: ClosedRange<Duration>, wholeSeconds: Bool = false) -> Kind {
-        let limits = "\(DurationText.write(range.lowerBound)) to \(DurationText.write(range.upperBound))"
+        let limits = "\(range.lowerBound.written) to \(range.upperBound.written)"
         let bounds = wholeSeconds ? limits + " in whole seconds" : limits
         return .text(
             "duration", range: bounds, expected: "a duration in quotes such as \"1.5s\"",
             parse: { text throws(ValueProblem) in
-                let value = try DurationText.read(text)
+                let value = try Duration(written: text)
                 guard range.contains(value), !wholeSeconds || value.components.attoseconds == 0 else {
                     throw ValueProblem("is out of range; write \(bounds)")
                 }
                 return value
-            }, write: { written(DurationText.write($0)) })
+            }, write: { written($0.written) })
     }
 }
 

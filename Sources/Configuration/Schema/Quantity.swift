@@ -35,6 +35,12 @@ struct Quantity: Sendable {
         return Int64(total)
     }
 
+    /// In the largest unit of which it is a whole number.
+    func write(_ amount: Int) -> String {
+        let unit = units.last { amount % Int($0.size) == 0 && amount != 0 } ?? units[0]
+        return "\(amount / Int(unit.size))\(unit.name)"
+    }
+
     /// The number in units of 10^-9, and what follows it; nil for anything else.
     private static func number(_ text: String) -> (billionths: UInt128, unit: Substring)? {
         let number = text.prefix { $0 == "." || ("0"..."9").contains($0) }
@@ -50,15 +56,13 @@ struct Quantity: Sendable {
     }
 }
 
-/// Durations as written in the configuration.
-enum DurationText {
-    static func read(_ text: String) throws(ValueProblem) -> Duration {
-        .nanoseconds(try Quantity.duration.read(text))
-    }
+extension Duration {
+    /// One as it is written in the configuration.
+    init(written text: String) throws(ValueProblem) { self = .nanoseconds(try Quantity.duration.read(text)) }
 
     /// The shortest form: `1d`, `1.5s`, `200ms`, `0s`. Takes whole milliseconds.
-    static func write(_ duration: Duration) -> String {
-        let whole = Int64(duration / .milliseconds(1))
+    var written: String {
+        let whole = Int64(self / .milliseconds(1))
         if whole == 0 { return "0s" }
         for unit in Quantity.duration.units.reversed() {
             let length = Int64(unit.size / 1_000_000)
@@ -67,16 +71,5 @@ enum DurationText {
         var decimals = String(String(1000 + whole % 1000).dropFirst())
         while decimals.hasSuffix("0") { decimals.removeLast() }
         return "\(whole / 1000).\(decimals)s"
-    }
-}
-
-/// Sizes in bytes as written in the configuration.
-enum SizeText {
-    static func read(_ text: String) throws(ValueProblem) -> Int { Int(try Quantity.size.read(text)) }
-
-    static func write(_ bytes: Int) -> String {
-        let units = Quantity.size.units
-        let unit = units.last { bytes % Int($0.size) == 0 && bytes != 0 } ?? units[0]
-        return "\(bytes / Int(unit.size))\(unit.name)"
     }
 }

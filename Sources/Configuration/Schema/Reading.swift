@@ -231,6 +231,6 @@ extension ValueProblem {
     /// Of a file with more bytes than `limit`; nil for any other.
     init?(of file: [UInt8], limit: Int) {
         guard file.count > limit else { return nil }
-        self.init("is larger than \(SizeText.write(limit))")
+        self.init("is larger than \(Quantity.size.write(limit))")
     }
 }

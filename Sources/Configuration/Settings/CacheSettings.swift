@@ -27,7 +27,7 @@ extension Configuration {
             guard minTTL > maxTTL, keys.isSound("min_ttl"), keys.isSound("max_ttl") else { return }
             keys.fail(
                 keys.isWritten("min_ttl") ? "min_ttl" : "max_ttl",
-                "cache.min_ttl must not be above cache.max_ttl (\(DurationText.write(maxTTL)))")
+                "cache.min_ttl must not be above cache.max_ttl (\(maxTTL.written))")
         }
     }
 

@@ -7,29 +7,29 @@ import Testing
         ("2h", .seconds(7200)), ("10m", .seconds(600)), ("0s", .zero), ("0.5ms", .microseconds(500)),
     ])
     func `durations are read`(text: String, duration: Duration) throws {
-        #expect(try DurationText.read(text) == duration)
+        #expect(try Duration(written: text) == duration)
     }
 
     @Test(arguments: [
         "", "s", "1", ".5s", "1.s", "1..5s", "1.5.5s", "+1s", "1e3s", "1S", "9999999999999s", "999999999999d",
     ])
     func `what is no duration is refused`(text: String) {
-        #expect(throws: ValueProblem.self) { try DurationText.read(text) }
+        #expect(throws: ValueProblem.self) { try Duration(written: text) }
     }
 
     @Test(arguments: ["0s", "1ms", "200ms", "1.5s", "1.8s", "30s", "1.001s", "1m", "90s", "1h", "1d", "7d"])
     func `durations are written as they were read`(text: String) throws {
-        #expect(DurationText.write(try DurationText.read(text)) == text)
+        #expect(try Duration(written: text).written == text)
     }
 
     @Test(arguments: [("64MiB", 64 << 20), ("512KiB", 512 << 10), ("1GiB", 1 << 30), ("1.5KiB", 1536), ("7B", 7)])
     func `sizes are read`(text: String, bytes: Int) throws {
-        #expect(try SizeText.read(text) == bytes)
+        #expect(try Quantity.size.read(text) == bytes)
     }
 
     @Test(arguments: ["", "1", "1MB", "1mib", "-1B", "1.5B", "999999999999GiB"])
     func `what is no size is refused`(text: String) {
-        #expect(throws: ValueProblem.self) { try SizeText.read(text) }
+        #expect(throws: ValueProblem.self) { try Quantity.size.read(text) }
     }
 
     @Test(arguments: [
