@@ -97,6 +97,9 @@ struct ProfileTests {
         #expect(lines.count == 2)
         #expect(lines[0].contains("-ServerAddress '192.0.2.53'"))
         #expect(lines[0].contains("-DohTemplate 'https://dns.example.com/dns-query{?dns}'"))
+        var profile = Self.both
+        profile.https = "https://dns.example.com/it's"
+        #expect(try content(profile, .windows).contains("-DohTemplate 'https://dns.example.com/it''s{?dns}' "))
     }
 
     @Test func `another port goes with each address of systemd-resolved`() throws {

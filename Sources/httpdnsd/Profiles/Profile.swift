@@ -79,8 +79,10 @@ extension Profile {
     private func windows() throws(CommandFailure) -> ProfileText {
         guard let template else { throw Self.needsHTTPS }
         guard !addresses.isEmpty else { throw Self.needsAddress }
+        // A quotation mark in the path of the configuration would end the string.
+        let quoted = template.replacing("'", with: "''")
         let lines = addresses.map {
-            "Add-DnsClientDohServerAddress -ServerAddress '\($0)' -DohTemplate '\(template)' -AllowFallbackToUdp $False"
+            "Add-DnsClientDohServerAddress -ServerAddress '\($0)' -DohTemplate '\(quoted)' -AllowFallbackToUdp $False"
                 + " -AutoUpgrade $True"
         }
         return (
