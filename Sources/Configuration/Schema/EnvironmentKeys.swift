@@ -76,8 +76,7 @@ enum EnvironmentKeys {
         var table = root
         for (index, step) in key.steps.dropLast().enumerated() {
             if index == 0, key.isInArray {
-                var nodes: [TOMLNode] = []
-                if case .array(let there)? = table[step]?.value { nodes = there }
+                let nodes = table[step]?.list ?? []
                 guard entry <= nodes.count + 1 else { return nil }
                 let next = entry > nodes.count ? table.entry(step, line: 0) : nodes[entry - 1].table
                 guard let next else { return nil }

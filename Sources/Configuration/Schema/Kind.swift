@@ -71,7 +71,7 @@ extension Kind {
         Kind(
             type: type, range: element.range,
             read: { node, path, reading in
-                guard case .array(let nodes) = node.value else {
+                guard let nodes = node.list else {
                     reading.fail(path, "must be a list in brackets, not \(node.kindName)")
                     return nil
                 }
@@ -111,7 +111,7 @@ extension Kind {
         Kind(
             type: "auto, \(type)",
             read: { node, path, reading in
-                if case .array = node.value { return list.read(node, path, reading).map { .some($0) } }
+                if node.list != nil { return list.read(node, path, reading).map { .some($0) } }
                 guard let text = reading.text(node, path, expected: "\"auto\" or a \(what)") else { return nil }
                 if text.value == "auto" { return .some(nil) }
                 reading.fail(path, "must be \"auto\" or a list in brackets such as [\(example)]")

@@ -203,7 +203,7 @@ extension Kind {
         Kind(
             type: "tables",
             read: { node, path, reading in
-                guard case .array(let nodes) = node.value else {
+                guard let nodes = node.list else {
                     reading.fail(path, "must be written [[\(path)]] with two brackets, once for each entry")
                     return nil
                 }

@@ -126,10 +126,10 @@ extension Kind where Value == [[AddressAndPort]] {
     private static func readGroups(
         _ node: TOMLNode, _ path: SettingPath, _ reading: Reading
     ) -> [[AddressAndPort]]? {
-        guard case .array(let nodes) = node.value else { return nil }
-        let lists = nodes.indices.filter { nodes[$0].isArray }
+        guard let nodes = node.list else { return nil }
+        let lists = nodes.indices.filter { nodes[$0].list != nil }
         guard !lists.isEmpty else { return list.read(node, path, reading).map { $0.isEmpty ? [] : [$0] } }
-        if let server = nodes.indices.first(where: { !nodes[$0].isArray }) {
+        if let server = nodes.indices.first(where: { nodes[$0].list == nil }) {
             reading.fail(
                 path.appending(entry: server + 1),
                 "must be a list of servers, as entry \(lists[0] + 1) is: [[\"10.8.0.1\"], [\"192.0.2.53\"]]")
@@ -137,7 +137,7 @@ extension Kind where Value == [[AddressAndPort]] {
         }
         let groups = nodes.indices.map { index -> [AddressAndPort]? in
             let path = path.appending(entry: index + 1)
-            if case .array(let servers) = nodes[index].value, servers.isEmpty {
+            if nodes[index].list?.isEmpty == true {
                 reading.fail(path, "must hold at least one server")
                 return nil
             }
@@ -145,10 +145,6 @@ extension Kind where Value == [[AddressAndPort]] {
         }
         return groups.contains { $0 == nil } ? nil : groups.compactMap { $0 }.filter { !$0.isEmpty }
     }
-}
-
-extension TOMLNode {
-    fileprivate var isArray: Bool { if case .array = value { true } else { false } }
 }
 
 /// What becomes of HTTPS and SVCB questions for protected names.

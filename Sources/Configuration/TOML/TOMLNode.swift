@@ -33,6 +33,9 @@ struct TOMLNode {
     /// Nil for what is no table.
     var table: TOMLTable? { if case .table(let table) = value { table } else { nil } }
 
+    /// Nil for what is no list.
+    var list: [TOMLNode]? { if case .array(let nodes) = value { nodes } else { nil } }
+
     /// The node of a key, in a table that has it.
     subscript(key: String) -> TOMLNode? { table?[key] }
 
