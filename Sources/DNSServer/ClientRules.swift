@@ -176,7 +176,7 @@ final class RefusedClients: Sendable {
             $0 = { [weak self] client in
                 Loop.spawn {
                     guard let self else { return }
-                    events.report(LogMessage(.clientRefused, about: "", text(client, self.count)))
+                    events.report(.clientRefused, text(client, self.count))
                 }
             }
         }

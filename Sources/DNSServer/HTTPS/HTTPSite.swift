@@ -103,9 +103,8 @@ package final class HTTPSite: Sendable {
         case .wrong: return HTTPServerResponse(.notFound)
         case .braked:
             events.report(
-                LogMessage(
-                    .clientRefused, about: "token",
-                    "\(network) sends wrong tokens and has to wait (\(tokens.wrong) were wrong since the start)"))
+                .clientRefused, about: "token",
+                "\(network) sends wrong tokens and has to wait (\(tokens.wrong) were wrong since the start)")
             return HTTPServerResponse(.tooManyRequests, fields: [("retry-after", Self.retryAfter)])
         }
     }

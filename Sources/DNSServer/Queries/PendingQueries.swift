@@ -111,7 +111,7 @@ final class PendingQueries {
         let most =
             holdings.largest.map { ", \($0.count) of them from \($0.network), which gets SERVFAIL for more" } ?? ""
         displaced += 1
-        events.report(LogMessage(.limitQueries, about: "all", "\(count) queries wait for an answer\(most)"))
+        events.report(.limitQueries, about: "all", "\(count) queries wait for an answer\(most)")
         guard let ticket = holdings.yielding(to: network), let leaving = waiting[ticket] else { return false }
         finish(leaving, Response(.failure(.serverFailure), extendedError: ExtendedError.overloaded))
         return true

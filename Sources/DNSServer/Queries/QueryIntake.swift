@@ -57,7 +57,7 @@ final class QueryIntake {
             reported = counts
             var text = "more queries come than can be taken: \(refused - dropped) were answered with SERVFAIL"
             if dropped > 0 { text += ", \(dropped) not at all" }
-            events.report(LogMessage(.limitQueries, about: "mailbox", text))
+            events.report(.limitQueries, about: "mailbox", text)
         }
     }
 

@@ -149,8 +149,7 @@ final class Connections {
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
         let what = closes ? "the one idle for longest is closed for a new one" : "a new one is closed"
         events.report(
-            LogMessage(
-                .limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)"))
+            .limitConnections, about: "all", "\(holdings.count) \(kind) connections are open\(most); \(what)")
         if closes { leaving?.close() }
         return closes
     }

@@ -55,7 +55,7 @@ final class Listener: Sendable {
 
     /// Pauses accepting: the socket with its waiting connections stays readable, and the loop would spin.
     private func pause(_ why: String) {
-        events.report(LogMessage(.limitConnections, about: "", "no connection can be taken: \(why)"))
+        events.report(.limitConnections, "no connection can be taken: \(why)")
         watch?.update([])
         retry?.cancel()
         retry = connections.loop.schedule(after: Self.pause) { [weak self] in self?.resume() }
