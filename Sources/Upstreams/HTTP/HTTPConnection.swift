@@ -256,6 +256,8 @@ final class HTTPConnection {
     private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
         if let failure = stream.failure { return .lost(.failed(failure)) }
         if code == .none, stream.isAnswered {
+            // The server had waited in vain, and said so before this request came (RFC 9110 section 15.5.9).
+            guard stream.status != 408 else { return .lost(.broken(.network("HTTP 408"))) }
             hasServed = true
             return .reply(stream.response, isHTTP2: session is HTTP2Session)
         }
@@ -292,7 +294,6 @@ final class HTTPConnection {
         closeIfIdle()
     }
 
-    /// Closes it unless it has requests.
     func closeIfIdle() {
         if isIdle { close(.failed(.network("the connection was closed"))) }
     }

@@ -225,6 +225,17 @@ struct HTTPTransfersTests {
         #expect(server.callCount("www.example.com") == 2)
     }
 
+    @Test func `a connection that the server ends with 408 as a request crosses it leaves that request to another one`()
+        async throws
+    {
+        let transfers = await HTTPFixture.plain(server.address)
+        server.misbehave(.status(408), times: 1)
+        #expect(try await transfers.get("www.example.com").get().status == 200)
+        server.misbehave(.status(408))
+        #expect(await transfers.get("again.example.com").isNetworkFailure)
+        #expect(server.callCount("again.example.com") == 2)
+    }
+
     @Test func `a renewing request does not wait for its turn`() async throws {
         server.misbehave(.hang)
         server.misbehave(.delay(.zero), for: "www.example.com")
