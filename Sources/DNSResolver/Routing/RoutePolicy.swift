@@ -79,7 +79,7 @@ package struct RoutePolicy: Equatable, Sendable {
     /// Whether providers may be asked for the host of a service that we use ourselves, in lower case: not where a list sends
     /// it elsewhere, or where it belongs to the network. Names of no list are asked for, also where `protect` lists others.
     package func mayTellProviders(of host: Name) -> Bool {
-        guard mode != .localDNSOnly, networkZone(of: host) == nil else { return false }
+        guard networkZone(of: host) == nil else { return false }
         return switch entry(for: host).map({ Route(tag: $0.value) }) {
         case .bypass, .forward: false
         case .protect: true

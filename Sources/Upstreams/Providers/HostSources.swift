@@ -32,15 +32,18 @@ package final class HostSources {
             ? [] : providers.filter { $0.serves(host) && $0.unavailability == nil && !$0.access.isActive }
         var question = UpstreamQuestion(name: host, types: [.a, .aaaa], deadline: deadline)
         if asksAll { return (await allReplies(of: able, to: question, at: now), true) }
+        // While HTTPDNS is off, no provider is asked for what LocalDNS knows; but where LocalDNS forges the host of the signed
+        // policy, only a provider leads to the policy that switches HTTPDNS on again.
+        let first = routes?.mode == .localDNSOnly ? [] : able
         // Half of the time is LocalDNS's.
-        let share = (deadline - now) / max(1, 2 * able.count)
-        for (number, provider) in able.enumerated() {
+        let share = (deadline - now) / max(1, 2 * first.count)
+        for (number, provider) in first.enumerated() {
             question.deadline = now + share * (number + 1)
             let reply = await reply(of: provider, to: question, within: share)
             if reply.hasAddress { return ([reply], false) }
         }
         question.deadline = deadline
-        return ([await localDNS.ask(question)], true)
+        return ([await localDNS.ask(question)], first.count == able.count)
     }
 
     private func allReplies(

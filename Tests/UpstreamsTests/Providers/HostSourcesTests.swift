@@ -88,7 +88,7 @@ struct HostSourcesTests {
 
     @Test @Loop func `what a list sends elsewhere, or the network owns, no provider hears of`() async throws {
         let routes = [
-            RoutePolicy(bypass: [try Name("example.com")]), RoutePolicy(mode: .localDNSOnly),
+            RoutePolicy(bypass: [try Name("example.com")]),
             RoutePolicy(forward: [[try Name("example.com")]]), RoutePolicy(networkNames: [try Name("example.com")]),
         ]
         for routes in routes {
@@ -98,6 +98,19 @@ struct HostSourcesTests {
         #expect(server.requests.isEmpty)
         let (_, found) = await lookedUp(by: [provider()], routes: RoutePolicy(protect: [try Name("example.net")]))
         #expect(found == [[Self.right]])
+    }
+
+    @Test @Loop func `while HTTPDNS is off, a provider hears of a host only when LocalDNS's address does not answer`()
+        async
+    {
+        let (addresses, found) = await lookedUp(by: [provider()], routes: RoutePolicy(mode: .localDNSOnly))
+        #expect(found == [[Self.local]])
+        #expect(server.requests.isEmpty)
+        let seen = SeenAddresses()
+        addresses.onChange = { seen.all.append($0) }
+        addresses.addressFailed()
+        await addresses.lookedUp(until: .bootTime + .patience)
+        #expect(seen.all == [[Self.right, Self.local]])
     }
 
     @Test func `a host of one label stays in the network unless a list protects it`() throws {
