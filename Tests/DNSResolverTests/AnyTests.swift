@@ -7,15 +7,11 @@ import TestSupport
 import Testing
 
 /// Type ANY and class ANY, from a question to its answer.
-@Suite(.onLoop)
-struct AnyTests {
-    typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct AnyTests {
     private struct Missing: Error {}
 
     /// The answer to a client's question for ANY.
-    @Loop
-    private func ask(_ machine: Machine, _ name: String = "www.example.com") async throws -> Answer {
+    @Loop private func ask(_ machine: Machine, _ name: String = "www.example.com") async throws -> Answer {
         let question = Question(name: try Name(name), type: .any)
         guard let answer = await machine.ask(name, .any).packed?.unpacked(for: question) else { throw Missing() }
         return answer
@@ -46,16 +42,13 @@ struct AnyTests {
         #expect(try await ask(machine).answers.map(\.type) == [.cname, .a, .aaaa])
     }
 
-    @Test @Loop func `a name without addresses has an HINFO record, and one that does not exist is denied`()
-        async throws
-    {
+    @Test @Loop func `a name without addresses has an HINFO record, one that does not exist is denied`() async throws {
         let machine = Machine()
         machine.vendor.behaviour = .addresses(ttl: 30)
         let answer = try await ask(machine)
         #expect(answer.answers.map(\.rdata) == [[7] + Array("RFC8482".utf8) + [0]])
         #expect(answer.responseCode == .noError && answer.answers.map(\.ttl) == [30])
-        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 30))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        machine.vendor.behaviour = .denial(ttl: 30)
         let denied = try await ask(machine, "none.example.com")
         #expect(denied.responseCode == .nameError && denied.answers.isEmpty && denied.authorities.count == 1)
     }
@@ -83,10 +76,7 @@ struct AnyTests {
     func `class ANY is answered as class IN, from the same cache`(type: RecordType) async throws {
         let machine = Machine()
         _ = await machine.ask()
-        let question = Question(name: try Name("www.example.com"), type: type, class: .any)
-        let client = ClientQuestion(question: question, client: .v4(1), arrived: machine.clock.now)
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.resolver.respond(to: client) { reply.response = $0 }
+        let reply = machine.start("www.example.com", type, class: .any)
         await machine.clock.advance(by: .zero)
         #expect(reply.packed?.holds(.a) == true && machine.vendor.asked.count == 1)
     }

@@ -8,15 +8,10 @@ import Testing
 @testable import DNSResolver
 
 /// The switch, and policies that replace one another while questions are under way.
-@Suite(.onLoop)
-struct PolicyTests {
-    private typealias Machine = ResolverTests.Machine
-
-    /// The machine's policy with another vendor; `sources`: the tags of its sources.
-    @Loop
-    private func policy(_ machine: Machine, vendor: FakeUpstream, _ sources: SourceTags) -> ResolverPolicy {
-        ResolverPolicy(
-            localAnswers: LocalAnswers(), routes: machine.policy.routes,
+@Suite(.onLoop) struct PolicyTests {
+    /// Puts the machine's policy in force with another vendor; `sources`: the tags of its sources.
+    @Loop private func replaceVendor(of machine: Machine, by vendor: FakeUpstream, _ sources: SourceTags) {
+        machine.reload(
             lines: SourceLines(
                 providers: [FakeProvider("other", addresses: [vendor])], localDNS: machine.localDNS,
                 clock: machine.clock),
@@ -51,8 +46,7 @@ struct PolicyTests {
     @Test @Loop func `waiters are answered by LocalDNS at once when the switch goes off`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(200))
-        let waiting = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
+        let waiting = machine.start()
         await machine.clock.advance(by: .milliseconds(50))
         machine.resolver.turn(on: false)
         await machine.clock.advance(by: .zero)
@@ -63,19 +57,13 @@ struct PolicyTests {
         #expect(machine.events.isEmpty)
     }
 
-    @Test @Loop
-    func `B26: waiters are answered by the new policy when it is replaced, and the old flight is lost`()
-        async
-    {
+    @Test @Loop func `B26: waiters are answered by the new policy when it is replaced, the old flight is lost`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
-        let waiting = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
+        let waiting = machine.start()
         await machine.clock.advance(by: .milliseconds(50))
         let other = FakeUpstream("other", .addresses("192.0.2.99"), clock: machine.clock)
-        machine.resolver.replace(
-            with: policy(machine, vendor: other, .init(localDNS: 11, forwards: [], providers: [0x8002])),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
+        replaceVendor(of: machine, by: other, .init(localDNS: 11, forwards: [], providers: [0x8002]))
         await machine.clock.advance(by: .zero)
         #expect(waiting.has("192.0.2.99"))
         await machine.clock.advance(by: .milliseconds(300))
@@ -86,8 +74,7 @@ struct PolicyTests {
     @Test @Loop func `a reload that changes no route and no source lets flights under way go on`() async {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
-        let waiting = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
+        let waiting = machine.start()
         await machine.clock.advance(by: .milliseconds(50))
         machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: false)
         await machine.clock.advance(by: .milliseconds(250))
@@ -98,7 +85,7 @@ struct PolicyTests {
     func `however questions and switches fall, no client gets an answer of the state before`(seed: UInt64) async {
         let machine = Machine()
         var numbers = SeededNumbers(seed)
-        var waiting: [ResolverTests.Reply] = []
+        var waiting: [ClientReply] = []
         for _ in 0..<200 {
             switch UInt64.random(in: 0..<4, using: &numbers) {
             case 0:
@@ -108,9 +95,7 @@ struct PolicyTests {
                 machine.vendor.behaviour = .addresses("192.0.2.1", after: delay)
                 machine.localDNS.behaviour = .addresses("203.0.113.9", after: delay / 2)
             case 2:
-                let reply = ResolverTests.Reply(clock: machine.clock)
-                machine.start("n\(Int.random(in: 0..<4, using: &numbers)).example.com", .a, reply)
-                waiting.append(reply)
+                waiting.append(machine.start("n\(Int.random(in: 0..<4, using: &numbers)).example.com"))
             default:
                 await machine.clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &numbers)))
             }
@@ -128,7 +113,7 @@ struct PolicyTests {
     @Test @Loop func `answers of a provider that stays are retained over a reload`() async {
         let machine = Machine()
         #expect(await machine.ask().has("192.0.2.1"))
-        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.reload()
         #expect(await machine.ask().has("192.0.2.1"))
         #expect(machine.vendor.asked.count == 1)
     }
@@ -136,7 +121,7 @@ struct PolicyTests {
     @Test @Loop func `after a reload the first question lets the UDP threads serve its answer again`() async throws {
         let machine = Machine()
         _ = await machine.ask()
-        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.reload()
         #expect(try machine.hit() == nil)
         _ = await machine.ask()
         #expect(try machine.hit() != nil)
@@ -147,9 +132,7 @@ struct PolicyTests {
         #expect(await machine.ask().has("192.0.2.1"))
         let silent = FakeUpstream("other", .failure(.network("refused")), clock: machine.clock)
         machine.localDNS.behaviour = .failure(.network("unreachable"))
-        machine.resolver.replace(
-            with: policy(machine, vendor: silent, .init(localDNS: 1, forwards: [], providers: [0x8003])),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
+        replaceVendor(of: machine, by: silent, .init(localDNS: 1, forwards: [], providers: [0x8003]))
         #expect(await machine.ask().failure == .serverFailure)
     }
 
@@ -161,9 +144,7 @@ struct PolicyTests {
         #expect(machine.vendor.asked.count == 1)
         let address = IPAddress("192.0.2.1") ?? .v4(0)
         machine.badAddresses.report(address)
-        let removing = Task { @Loop in await machine.store.walks.remove(.holding(address)) }
-        await machine.clock.advance(by: .seconds(1))
-        #expect(await removing.value == 2)
+        #expect(await machine.remove(.holding(address)) == 2)
         let reply = await machine.ask()
         let question = Question(name: (try? Name("www.example.com")) ?? .root, type: .a)
         let addresses = reply.packed?.unpacked(for: question)?.addresses.map(\.description)
@@ -176,17 +157,12 @@ struct PolicyTests {
         func fill() async {
             for name in ["a.example.com", "b.example.com", "notexample.com"] { _ = await machine.ask(name) }
         }
-        func removed(_ removal: AnswerRemoval) async -> Int {
-            let removing = Task { @Loop in await machine.store.walks.remove(removal) }
-            await machine.clock.advance(by: .seconds(1))
-            return await removing.value
-        }
         guard let one = try? Name("a.example.com"), let suffix = try? Name("example.com") else { return }
         await fill()
-        #expect(await removed(.name(one)) == 2)
+        #expect(await machine.remove(.name(one)) == 2)
         await fill()
-        #expect(await removed(.suffix(suffix)) == 4)
-        #expect(await removed(.all) == 2)
+        #expect(await machine.remove(.suffix(suffix)) == 4)
+        #expect(await machine.remove(.all) == 2)
     }
 
     @Test(
@@ -198,8 +174,8 @@ struct PolicyTests {
             ("db.corp.example.com", .a, false), ("captive.apple.com", .a, false), ("single", .a, false),
             ("1.1.168.192.in-addr.arpa", .ptr, false), ("1.0.0.127.in-addr.arpa", .ptr, false), ("lan", .ds, true),
             ("localhost", .a, false), ("_dns.resolver.arpa", .svcb, false), ("192.0.2.1", .a, false),
-        ] as [(String, RecordType, Bool)])
-    @Loop func `what may be asked from outside of the network is the Internet's, switched off as well`(
+        ] as [(String, RecordType, Bool)]) @Loop
+    func `what may be asked from outside of the network is the Internet's, switched off as well`(
         text: String, type: RecordType, isPublic: Bool
     ) throws {
         var presets = Presets()

@@ -33,6 +33,12 @@ package enum FakeBehaviour: Sendable {
         .reply(after: delay, [.a: .failure(failure), .aaaa: .failure(failure)])
     }
 
+    /// Both families are denied.
+    package static func denial(_ code: ResponseCode = .nameError, ttl: UInt32 = 60) -> FakeBehaviour {
+        let denial = UpstreamResult.answer(.negative(code, name: .root, ttl: ttl))
+        return .reply(after: .zero, [.a: denial, .aaaa: denial])
+    }
+
     /// Every type is an indeterminate empty response.
     package static func unknown(after delay: Duration = .zero) -> FakeBehaviour {
         .reply(after: delay, [.a: .indeterminateEmpty(ttl: nil), .aaaa: .indeterminateEmpty(ttl: nil)])
@@ -74,9 +80,7 @@ package final class FakeUpstream: Upstream, Endpoint {
         return SpawnedWork({ [self] in await ask(question) }, done: done)
     }
 
-    package func probe(
-        until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void
-    ) -> any Cancellable {
+    package func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
         probes.append(clock.now)
         let question = UpstreamQuestion(
             name: .root, types: [.a], deadline: min(deadline, clock.now + .seconds(1)))

@@ -8,14 +8,10 @@ import Testing
 @testable import DNSResolver
 
 /// Which answers' addresses go out in turn.
-@Suite(.onLoop)
-struct AddressOrderTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct AddressOrderTests {
     private static let texts = ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
 
-    @Loop
-    private func machine(rotates: Bool = true, local: LocalAnswers = LocalAnswers()) -> Machine {
+    @Loop private func machine(rotates: Bool = true, local: LocalAnswers = LocalAnswers()) -> Machine {
         let machine = Machine(local: local)
         machine.store.rotatesAddresses = rotates
         machine.vendor.behaviour = .addresses("192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1")
@@ -23,9 +19,8 @@ struct AddressOrderTests {
     }
 
     /// Puts the same policy in force again, as a reload does.
-    @Loop
-    private func reload(_ machine: Machine) {
-        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
+    @Loop private func reload(_ machine: Machine) {
+        machine.reload()
     }
 
     private func presets(_ name: String) throws -> Presets {

@@ -6,8 +6,7 @@ import Testing
 @testable import DNSResolver
 
 /// Reports of bad addresses: they deprioritize addresses in answers, and fade.
-@Suite(.onLoop)
-struct BadAddressesTests {
+@Suite(.onLoop) struct BadAddressesTests {
     private static let (one, two, three) = ("192.0.2.1", "192.0.2.2", "192.0.2.3")
 
     private func address(_ text: String) -> IPAddress { IPAddress(text) ?? .v4(0) }
@@ -16,8 +15,7 @@ struct BadAddressesTests {
         Answer(name: .root, addresses: texts.map(address), ttl: 60)
     }
 
-    @Loop
-    private func order(_ bad: BadAddresses, _ answer: Answer) -> [String] {
+    @Loop private func order(_ bad: BadAddresses, _ answer: Answer) -> [String] {
         bad.withBadAddressesLast(answer).addresses.map(\.description)
     }
 

@@ -6,8 +6,7 @@ import Testing
 @testable import DNSResolver
 
 /// Which questions are not asked again, and for how long.
-@Suite(.onLoop)
-struct FailureMemoryTests {
+@Suite(.onLoop) struct FailureMemoryTests {
     private let memory = FailureMemory()
 
     private func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }

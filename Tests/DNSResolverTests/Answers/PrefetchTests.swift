@@ -8,23 +8,16 @@ import Testing
 @testable import DNSResolver
 
 /// Popular answers are prefetched before they expire, without any effect on the clients' waiting time.
-@Suite(.onLoop)
-struct PrefetchTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct PrefetchTests {
     /// A machine that has the name in its cache with a TTL of 60 s, and has served it to a second client.
-    @Loop
-    private func popular(_ freshness: FreshnessPolicy = FreshnessPolicy()) async throws -> Machine {
+    @Loop private func popular(_ freshness: FreshnessPolicy = FreshnessPolicy()) async throws -> Machine {
         let machine = Machine(freshness: freshness)
         _ = await machine.ask()
         #expect(try machine.hit() != nil)
         return machine
     }
 
-    @Test @Loop
-    func `C9: a popular name never expires: a question in its last tenth refreshes it, and is answered at once`()
-        async throws
-    {
+    @Test @Loop func `C9: a question in a popular name's last tenth refreshes it, answered at once`() async throws {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(53))
         #expect(try machine.hit() != nil)
@@ -67,9 +60,7 @@ struct PrefetchTests {
         #expect(machine.vendor.asked.count == 2)
     }
 
-    @Test @Loop func `a refresh that fails is not repeated, deletes nothing, and the answer lives to its end`()
-        async throws
-    {
+    @Test @Loop func `a refresh that fails is not repeated, and the answer lives to its end`() async throws {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))
         machine.failEverything()
@@ -99,7 +90,7 @@ struct PrefetchTests {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))
         machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(300))
-        for _ in 0..<1_000 { machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock)) }
+        for _ in 0..<1_000 { machine.start() }
         await machine.clock.advance(by: .milliseconds(300))
         #expect(machine.vendor.asked.count == 2)
     }
@@ -131,10 +122,7 @@ struct PrefetchTests {
 }
 
 /// Names that are looked up before any client asks.
-@Suite(.onLoop)
-struct PreresolveTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct PreresolveTests {
     private func names(_ count: Int) -> [Name] { (0..<count).compactMap { try? Name("host\($0).example.com") } }
 
     @Test @Loop func `the first client of a listed name finds it in the cache, in both families`() async throws {

@@ -8,18 +8,13 @@ import Testing
 @testable import DNSResolver
 
 /// `dig why.NAME CH TXT`.
-@Suite(.onLoop)
-struct ProvenanceTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct ProvenanceTests {
     /// The answer to `why.NAME`, one line for each record but the first, which says what decides.
-    @Loop
-    private func why(_ name: String, _ machine: Machine) async -> [String] {
+    @Loop private func why(_ name: String, _ machine: Machine) async -> [String] {
         Array(lines(ask(name, machine)).dropFirst())
     }
 
-    @Loop
-    private func ask(_ name: String, _ machine: Machine, from client: IPAddress = .v4(0x7f00_0001)) -> Response? {
+    @Loop private func ask(_ name: String, _ machine: Machine, from client: IPAddress = .v4(0x7f00_0001)) -> Response? {
         let question = Question(name: (try? Name("why." + name)) ?? .root, type: .txt, class: .chaos)
         let client = ClientQuestion(question: question, client: client, arrived: machine.clock.now)
         var response: Response?
@@ -38,8 +33,8 @@ struct ProvenanceTests {
         ("www.example.com", "decision=protect: no list has it"),
         ("www.lan.example", "decision=bypass: route.bypass has lan.example (t.toml:7)"),
         ("localhost", "decision=answered here: a special-use name"),
-    ])
-    @Loop func `first it says what decides about the name, with the line of the file`(
+    ]) @Loop
+    func `first it says what decides about the name, with the line of the file`(
         name: String, line: String
     ) async throws {
         let machine = Machine(policy: RoutePolicy(bypass: [try Name("lan.example")]))
@@ -48,8 +43,8 @@ struct ProvenanceTests {
         #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
     }
 
-    @Test(arguments: ["192.0.2.7", "2001:db8::7", "10.0.0.1"])
-    @Loop func `other machines learn nothing of it`(client: String) async throws {
+    @Test(arguments: ["192.0.2.7", "2001:db8::7", "10.0.0.1"]) @Loop
+    func `other machines learn nothing of it`(client: String) async throws {
         let machine = Machine()
         _ = await machine.ask()
         let response = ask("www.example.com", machine, from: try #require(IPAddress(client)))
@@ -189,20 +184,22 @@ struct ProvenanceTests {
         #expect(names.name(of: .max) == "65535")
     }
 
+    /// Whether each cached answer for A may be used.
+    @Loop private func usable(_ machine: Machine) async -> [Bool] {
+        await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
+            .filter { $0.type == .a }.map { machine.resolver.provenance.isUsable($0) }
+    }
+
     @Test @Loop func `an answer that another policy decided is not usable, and the one of this policy is`() async throws
     {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst))
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSFirst))
         _ = await machine.ask()
-        func usable() async -> [Bool] {
-            await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
-                .filter { $0.type == .a }.map { machine.resolver.provenance.isUsable($0) }
-        }
-        #expect(await usable() == [true])
+        #expect(await usable(machine) == [true])
         machine.resolver.turn(on: false)
-        #expect(await usable() == [false])
+        #expect(await usable(machine) == [false])
         machine.resolver.turn(on: true)
         _ = await machine.ask()
-        #expect(await usable() == [true])
+        #expect(await usable(machine) == [true])
     }
 
     @Test @Loop
@@ -211,15 +208,11 @@ struct ProvenanceTests {
         var presets = Presets()
         presets.add(name, addresses: [.v4(1)])
         let machine = Machine(local: LocalAnswers(presets: presets))
-        func usable() async -> [Bool] {
-            await machine.store.walks.answers(from: .start, limit: .max, where: { _ in true }).answers
-                .map { machine.resolver.provenance.isUsable($0) }
-        }
         _ = await machine.ask("static.example")
-        #expect(await usable() == [true])
+        #expect(await usable(machine) == [true])
         let answer = Answer(name: name, addresses: [.v4(2)], ttl: 60)
         _ = machine.store.keep(
             answer, for: machine.resolver.flights.key(name, .a), .a, .provider(index: 0), "vendor")
-        #expect(await usable() == [false])
+        #expect(await usable(machine) == [false])
     }
 }

@@ -6,10 +6,9 @@ import Testing
 @testable import DNSResolver
 
 /// The cache with another size, as after a reload.
-@Suite(.onLoop)
-struct RebuildTests {
+@Suite(.onLoop) struct RebuildTests {
     @Test @Loop func `a rebuilt cache may take the new size, and still has what it had`() async {
-        let machine = ResolverTests.Machine()
+        let machine = Machine()
         _ = await machine.ask()
         let before = machine.memory.statistics
         var isDone = false

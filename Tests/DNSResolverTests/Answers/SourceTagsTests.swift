@@ -4,7 +4,7 @@ import Testing
 @testable import DNSResolver
 
 /// The numbers of sources in cache entries.
-@Suite struct SourceTagsTests {
+struct SourceTagsTests {
     private static let sources: [Source] = [
         .rule, .preset, .localDNS, .verifiedLocalDNS, .forward(index: 0), .forward(index: 1), .provider(index: 0),
         .provider(index: 1), .shared(index: 0), .shared(index: 1),

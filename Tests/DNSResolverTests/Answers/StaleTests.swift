@@ -8,18 +8,13 @@ import Testing
 @testable import DNSResolver
 
 /// Answers past their TTL, when the network is bad (RFC 8767).
-@Suite(.onLoop)
-struct StaleTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct StaleTests {
     /// A machine that has the name in its cache, 10 s after its TTL of 60 s, in a network where no upstream answers.
-    @Loop
-    private func outage() async -> Machine {
+    @Loop private func outage() async -> Machine {
         let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(70))
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .silence
+        machine.silenceEverything()
         return machine
     }
 
@@ -44,7 +39,7 @@ struct StaleTests {
         await machine.clock.advance(by: .seconds(70))
         machine.localDNS.behaviour = .failure(.responseCode(.serverFailure))
         machine.localDNS.slow = [.aaaa: .seconds(1)]
-        machine.start("www.example.com", .aaaa, ResolverTests.Reply(clock: machine.clock))
+        machine.start("www.example.com", .aaaa)
         #expect(await machine.ask().isStale)
         _ = await machine.resolver.remove(.all)
         #expect(!(await machine.ask().isStale))
@@ -55,17 +50,15 @@ struct StaleTests {
         _ = await machine.ask("www.example.com", .aaaa)
         machine.localDNS.behaviour = .silence
         await machine.clock.advance(by: .milliseconds(59_500))
-        machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        machine.start()
         await machine.clock.advance(by: .milliseconds(700))
         #expect(await machine.ask("www.example.com", .aaaa).isStale)
     }
 
     @Test @Loop func `a query that waited for long has what another race has had meanwhile`() async {
         let machine = Machine()
-        let late = ResolverTests.Reply(clock: machine.clock)
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .silence
-        machine.start("www.example.com", .a, late, after: .seconds(2))
+        machine.silenceEverything()
+        let late = machine.start(after: .seconds(2))
         await machine.clock.advance(by: .milliseconds(10))
         machine.vendor.behaviour = .addresses("192.0.2.1")
         #expect(await machine.ask().has("192.0.2.1"))
@@ -83,10 +76,7 @@ struct StaleTests {
         #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("192.0.2.7")])
     }
 
-    @Test @Loop
-    func `while no source answers a refresh is tried each second at most, and delays no client for long`()
-        async
-    {
+    @Test @Loop func `while no source answers a refresh is tried each second at most, and delays no client`() async {
         let machine = await outage()
         machine.failEverything()
         var attempts: [Duration] = []
@@ -115,8 +105,7 @@ struct StaleTests {
 
     @Test @Loop func `a stale name that does not exist says so, with an extended error of its own`() async throws {
         let machine = Machine()
-        let nxdomain = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: nxdomain, .aaaa: nxdomain])
+        machine.vendor.behaviour = .denial()
         _ = await machine.ask()
         machine.failEverything()
         await machine.clock.advance(by: .seconds(61))
@@ -129,8 +118,7 @@ struct StaleTests {
     func `a stale denial of LocalDNS is no answer for a protected name`(code: ResponseCode) async throws {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.network("refused"))
-        let denial = UpstreamResult.answer(.negative(code, name: try Name("example.com"), ttl: 60))
-        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        machine.localDNS.behaviour = .denial(code)
         #expect(await machine.ask().packed?.responseCode == code)
         machine.failEverything()
         await machine.clock.advance(by: .seconds(70))
@@ -139,8 +127,7 @@ struct StaleTests {
 
     @Test @Loop func `a stale denial of LocalDNS is served for a name that is not protected`() async throws {
         let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
-        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
-        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        machine.localDNS.behaviour = .denial()
         #expect(await machine.ask().packed?.responseCode == .nameError)
         machine.failEverything()
         await machine.clock.advance(by: .seconds(70))

@@ -7,13 +7,9 @@ import Testing
 @testable import DNSResolver
 
 /// The story of an answer.
-@Suite(.onLoop)
-struct TraceTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct TraceTests {
     /// The steps of a traced question for A, each as its kind and text.
-    @Loop
-    private func trace(_ machine: Machine, _ name: String = "www.example.com") async -> [String] {
+    @Loop private func trace(_ machine: Machine, _ name: String = "www.example.com") async -> [String] {
         var steps: [Trace.Step]?
         let question = Question(name: (try? Name(name)) ?? .root, type: .a)
         Loop.spawn { steps = await machine.resolver.trace(question).trace.steps }
@@ -71,8 +67,7 @@ struct TraceTests {
 
     @Test @Loop func `of a name that does not exist it tells the response code, once`() async throws {
         let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
-        let denial = UpstreamResult.answer(.negative(.nameError, name: try Name("example.com"), ttl: 60))
-        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        machine.localDNS.behaviour = .denial()
         #expect(await trace(machine).last == "answer: NXDOMAIN; source=localdns")
     }
 
@@ -89,7 +84,7 @@ struct TraceTests {
     @Test @Loop func `a question that joins another client's says so`() async {
         let machine = Machine()
         machine.vendor.behaviour = .silence
-        machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        machine.start()
         #expect(
             await trace(machine).contains(
                 "ask: another client's question for the name is under way: its result is awaited"))
@@ -100,8 +95,8 @@ struct TraceTests {
         ("www.intern.example", "bypass: route.bypass has intern.example"),
         ("www.nowhere.example", "protect: no list has it"),
         ("host", "bypass: a single label does not leave the network"),
-    ])
-    @Loop func `a route comes with the list and the suffix that decide it`(name: String, text: String) async throws {
+    ]) @Loop
+    func `a route comes with the list and the suffix that decide it`(name: String, text: String) async throws {
         let machine = Machine(policy: RoutePolicy(bypass: [try Name("intern.example")]))
         #expect(await trace(machine, name).first == "route: " + text)
     }
@@ -112,8 +107,8 @@ struct TraceTests {
         ("x.wild.example", "answered here: a preset has *.wild.example (*.wild.example)"),
         ("www.intern.example", "bypass: route.bypass has intern.example (bypass intern.example)"),
         ("printer.lan", "bypass: lan belongs to the network (route.network_names)"),
-    ])
-    @Loop func `the entry that decides comes with its place in the configuration, if that has it`(
+    ]) @Loop
+    func `the entry that decides comes with its place in the configuration, if that has it`(
         name: String, text: String
     ) async throws {
         var presets = Presets()
@@ -142,8 +137,8 @@ struct TraceTests {
         ("shop.example.com", "bypass: HTTPDNS is switched off; else protect: route.protect has shop.example.com"),
         ("www.intern.example", "bypass: route.bypass has intern.example"),
         ("www.nowhere.example", "bypass: no provider has it among its names"),
-    ])
-    @Loop func `while HTTPDNS is switched off that is the reason for the names that it would answer, and for no other`(
+    ]) @Loop
+    func `while HTTPDNS is switched off that is the reason for the names that it would answer, and for no other`(
         name: String, text: String
     ) async throws {
         let machine = Machine(
@@ -160,8 +155,8 @@ struct TraceTests {
             .httpdnsFirst,
             "bypass: route.protect has shop.example.com, and no provider has it among its names"
         ),
-    ])
-    @Loop func `a protected name that no provider is asked for comes with the true reason`(
+    ]) @Loop
+    func `a protected name that no provider is asked for comes with the true reason`(
         mode: Mode, text: String
     ) async throws {
         let machine = Machine(

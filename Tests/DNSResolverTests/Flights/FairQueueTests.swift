@@ -4,7 +4,6 @@ import Testing
 @testable import DNSResolver
 
 /// What waits for its turn, from several client networks.
-@Suite
 struct FairQueueTests {
     private let flooder = ClientNetwork(.v4(0xc000_0201))
     private let other = ClientNetwork(.v4(0xc000_0202))

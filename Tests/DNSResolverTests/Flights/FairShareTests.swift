@@ -5,7 +5,7 @@ import Testing
 @testable import DNSResolver
 
 /// Which network gets a unit of a bounded resource, and which unit is evicted.
-@Suite struct FairShareTests {
+struct FairShareTests {
     private func network(_ number: UInt32) -> ClientNetwork { ClientNetwork(.v4(0xc000_0200 | number)) }
 
     /// Takes a unit if the rule gives one.
@@ -51,9 +51,7 @@ import Testing
         #expect(share.count == 0 && share.largest == nil)
     }
 
-    @Test func `addresses of one IPv6 network are one holder, IPv4 addresses are many, also those of this machine`()
-        throws
-    {
+    @Test func `addresses of one IPv6 network are one holder, IPv4 addresses many, also this machine's`() throws {
         func networks(_ addresses: [String]) throws -> Int {
             Set(try addresses.map { ClientNetwork(try #require(IPAddress($0))) }).count
         }

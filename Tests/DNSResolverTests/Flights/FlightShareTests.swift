@@ -7,8 +7,7 @@ import Testing
 @testable import DNSResolver
 
 /// How flights are shared among clients when their number is at its limit.
-@Suite(.onLoop)
-struct FlightShareTests {
+@Suite(.onLoop) struct FlightShareTests {
     private static let flooder = IPAddress.v4(0xc000_0242)
     private static let client = IPAddress.v4(0xc000_0207)
 
@@ -25,8 +24,8 @@ struct FlightShareTests {
     }
 
     /// Adds one more, and returns it with what was evicted; nil where there is no room.
-    @Loop
-    private func add(_ name: String, _ client: IPAddress, to coalescer: Coalescer<Work>) throws -> (Work, Work?)? {
+    @Loop private func add(_ name: String, _ client: IPAddress, to coalescer: Coalescer<Work>) throws -> (Work, Work?)?
+    {
         let work = Work()
         let (isAdded, evicted) = coalescer.add(work, for: try key(name, client))
         return isAdded ? (work, evicted) : nil
@@ -65,19 +64,15 @@ struct FlightShareTests {
 
     @Test @Loop func `a client that joined the flight of a flooder does not lose its answer with it`() async {
         let limit = 100
-        let machine = ResolverTests.Machine(flightLimit: limit)
-        (machine.vendor.behaviour, machine.localDNS.behaviour) = (.silence, .silence)
-        let flood = (0..<limit).map { _ in ResolverTests.Reply(clock: machine.clock) }
-        let (joined, own) = (
-            ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock)
-        )
-        machine.start("n0.example", .a, flood[0], from: Self.flooder)
-        machine.start("n0.example", .a, joined, from: Self.client)
-        for index in 1..<flood.count { machine.start("n\(index).example", .a, flood[index], from: Self.flooder) }
+        let machine = Machine(flightLimit: limit)
+        machine.silenceEverything()
+        var flood = [machine.start("n0.example", from: Self.flooder)]
+        let joined = machine.start("n0.example", from: Self.client)
+        flood += (1..<limit).map { machine.start("n\($0).example", from: Self.flooder) }
         #expect(machine.resolver.load.flights == limit)
         await machine.clock.advance(by: .zero)
         machine.vendor.behaviour = .addresses("192.0.2.1")
-        machine.start("www.example.com", .a, own, from: Self.client)
+        let own = machine.start(from: Self.client)
         await machine.clock.advance(by: .zero)
         #expect(joined.has("192.0.2.1") && own.has("192.0.2.1"))
         #expect(flood.count { $0.response != nil } <= 2)

@@ -7,34 +7,30 @@ import Testing
 @testable import DNSResolver
 
 /// How many calls the misses of one client network cost, on the test's clock.
-@Suite(.onLoop)
-struct MissBrakeTests {
+@Suite(.onLoop) struct MissBrakeTests {
     private static let flooder = IPAddress.v4(0xc000_0242)
     private static let client = IPAddress.v4(0xc000_0207)
     private static let limits = MissLimits(perSecond: 20, burst: 100)
 
-    private let machine: ResolverTests.Machine
+    private let machine: Machine
 
     @Loop init() {
-        machine = ResolverTests.Machine()
+        machine = Machine()
         machine.localDNS.behaviour = .silence
     }
 
     /// One question after the other, at the same time; how many were refused.
     @Loop private func flood(_ count: Int, below domain: String, from client: IPAddress = flooder) async -> Int {
-        let replies = (0..<count).map { _ in ResolverTests.Reply(clock: machine.clock) }
+        var replies: [ClientReply] = []
         let run = machine.vendor.asked.count
-        for (index, reply) in replies.enumerated() {
-            machine.start("n\(run)-\(index).\(domain)", .a, reply, from: client)
+        for index in 0..<count {
+            replies.append(machine.start("n\(run)-\(index).\(domain)", from: client))
             await machine.clock.advance(by: .zero)
         }
         return replies.count { $0.failure == .serverFailure }
     }
 
-    @Loop private func denyAll() {
-        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
-    }
+    @Loop private func denyAll() { machine.vendor.behaviour = .denial() }
 
     @Test @Loop func `without a limit a client gets all the names it asks for`() async {
         #expect(await flood(500, below: "example.com") == 0)
@@ -83,9 +79,7 @@ struct MissBrakeTests {
     }
 
     @Test @Loop
-    func `the client that is refused gets what is cached, names that it had before, and a question under way`()
-        async
-    {
+    func `the client that is refused gets what is cached, names that it had before, and a question under way`() async {
         #expect(await machine.ask("www.example.com", from: Self.flooder).has("192.0.2.1"))
         machine.resolver.limitMisses(Self.limits)
         #expect(await flood(500, below: "example.com") > 0)
@@ -95,9 +89,8 @@ struct MissBrakeTests {
         let again = await machine.ask("www.example.com", from: Self.flooder)
         #expect(again.has("192.0.2.1") && !again.isStale)
         machine.vendor.behaviour = .addresses("192.0.2.2", after: .milliseconds(50))
-        let (first, joined) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
-        machine.start("new.example.com", .a, first, from: Self.client)
-        machine.start("new.example.com", .a, joined, from: Self.flooder)
+        machine.start("new.example.com", from: Self.client)
+        let joined = machine.start("new.example.com", from: Self.flooder)
         await machine.clock.advance(by: .milliseconds(100))
         #expect(joined.has("192.0.2.2"))
     }
@@ -116,25 +109,17 @@ struct MissBrakeTests {
     }
 
     @Test @Loop
-    func `a page of sixty names of one domain, each for A, AAAA and HTTPS, is whole with the default burst`()
-        async
-    {
+    func `a page of sixty names of one domain, each for A, AAAA and HTTPS, is whole with the default burst`() async {
         machine.resolver.limitMisses(MissLimits(perSecond: 20, burst: 400))
         let replies = (0..<60).flatMap { index in
-            [RecordType.a, .aaaa, .https].map { type in
-                let reply = ResolverTests.Reply(clock: machine.clock)
-                machine.start("n\(index).cdn.example.com", type, reply, from: Self.client)
-                return reply
-            }
+            [RecordType.a, .aaaa, .https].map { machine.start("n\(index).cdn.example.com", $0, from: Self.client) }
         }
         await machine.clock.advance(by: .seconds(1))
         #expect(machine.resolver.refusedMisses == 0)
         #expect(replies.allSatisfy { $0.response != nil })
     }
 
-    @Test @Loop func `a mail server that looks up twenty names a second, most of which do not exist, works at 200`()
-        async
-    {
+    @Test @Loop func `a mail server that looks up twenty names a second, most of them denied, works at 200`() async {
         machine.resolver.limitMisses(MissLimits(perSecond: 200, burst: 400))
         denyAll()
         for _ in 0..<120 {
@@ -209,7 +194,7 @@ struct MissBrakeTests {
     }
 
     @Test @Loop func `names that LocalDNS answers are not limited`() async throws {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
+        let machine = Machine(policy: RoutePolicy(bypass: [try Name("example.com")]))
         machine.resolver.limitMisses(Self.limits)
         for index in 0..<300 {
             #expect(await machine.ask("n\(index).example.com").has("203.0.113.9"))

@@ -8,26 +8,14 @@ import Testing
 @testable import DNSResolver
 
 /// One family preferred to the other, or used alone.
-@Suite(.onLoop)
-struct FamilyPreferenceTests {
-    private typealias Machine = ResolverTests.Machine
-
-    @Loop
-    private func machine(_ families: FamilyPreference, mode: Mode = .httpdnsFirst) -> Machine {
+@Suite(.onLoop) struct FamilyPreferenceTests {
+    @Loop private func machine(_ families: FamilyPreference, mode: Mode = .httpdnsFirst) -> Machine {
         Machine(policy: RoutePolicy(mode: mode), local: LocalAnswers(families: families))
     }
 
-    /// Whether the response is NODATA.
-    @Loop
-    private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
-        reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
-    }
-
-    @Test @Loop func `ipv4-only: no upstream is asked for AAAA, and the UDP threads answer it after the first time`()
-        async throws
-    {
+    @Test @Loop func `ipv4-only: no upstream is asked for AAAA, the UDP threads answer it from then on`() async throws {
         let machine = machine(.ipv4Only)
-        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+        #expect(await machine.ask("www.example.com", .aaaa).isNoData)
         #expect(machine.vendor.asked.isEmpty)
         #expect(try machine.hit("www.example.com", .aaaa)?.authorities.map(\.type) == [.soa])
         #expect(await machine.ask().has("192.0.2.1"))
@@ -37,7 +25,7 @@ struct FamilyPreferenceTests {
     @Test(arguments: [Mode.httpdnsFirst, .localDNSOnly]) @Loop
     func `ipv6-only holds for each route`(mode: Mode) async {
         let machine = machine(.ipv6Only, mode: mode)
-        #expect(await isEmpty(machine.ask()))
+        #expect(await machine.ask().isNoData)
         #expect(await machine.ask("www.example.com", .aaaa).has(mode == .httpdnsFirst ? "2001:db8::1" : "2001:db8::9"))
         #expect((machine.vendor.asked + machine.localDNS.asked).map(\.types) == [[.aaaa]])
     }
@@ -55,7 +43,7 @@ struct FamilyPreferenceTests {
             for type in [first, first.otherFamily] {
                 let reply = await machine.ask("www.example.com", type)
                 #expect(
-                    type == .a ? reply.has(mode == .httpdnsFirst ? "192.0.2.1" : "203.0.113.9") : isEmpty(reply))
+                    type == .a ? reply.has(mode == .httpdnsFirst ? "192.0.2.1" : "203.0.113.9") : reply.isNoData)
             }
             #expect(try machine.hit() != nil)
             #expect(try machine.hit("www.example.com", .aaaa)?.answers.isEmpty == true)
@@ -69,7 +57,7 @@ struct FamilyPreferenceTests {
         machine.vendor.behaviour = .addresses("2001:db8::1")
         machine.localDNS.behaviour = .addresses("2001:db8::1")
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
-        #expect(await isEmpty(machine.ask()))
+        #expect(await machine.ask().isNoData)
         #expect(try machine.hit("www.example.com", .aaaa)?.answers.count == 1)
     }
 
@@ -86,35 +74,26 @@ struct FamilyPreferenceTests {
         machine.localDNS.behaviour = .addresses("203.0.113.9", "2001:db8::9")
         #expect(await machine.ask().has("203.0.113.9"))
         #expect(try machine.hit("www.example.com", .aaaa) == nil)
-        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+        #expect(await machine.ask("www.example.com", .aaaa).isNoData)
     }
 
     @Test @Loop func `ipv4: no upstream is asked for AAAA once another policy wants none`() async {
         let machine = machine(.ipv4)
         machine.vendor.behaviour = .silence
-        let reply = ResolverTests.Reply(clock: machine.clock)
-        machine.start("www.example.com", .aaaa, reply)
+        let reply = machine.start("www.example.com", .aaaa)
         await machine.clock.advance(by: .milliseconds(100))
         let asked = machine.vendor.asked.count
-        machine.resolver.replace(
-            with: ResolverPolicy(
-                localAnswers: LocalAnswers(families: .ipv4Only), routes: machine.policy.routes,
-                lines: machine.policy.lines, sources: machine.policy.sources), freshness: FreshnessPolicy(),
-            isNewGeneration: true)
+        machine.reload(local: LocalAnswers(families: .ipv4Only))
         await machine.clock.advance(by: .seconds(3))
-        #expect(isEmpty(reply))
+        #expect(reply.isNoData)
         #expect(!machine.vendor.asked.dropFirst(asked).contains { $0.types.contains(.aaaa) })
     }
 
     @Test @Loop func `ipv4: IPv6 addresses that an older policy has cached are given no longer`() async {
         let machine = machine(.both)
         #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
-        machine.resolver.replace(
-            with: ResolverPolicy(
-                localAnswers: LocalAnswers(families: .ipv4), routes: machine.policy.routes,
-                lines: machine.policy.lines, sources: machine.policy.sources), freshness: FreshnessPolicy(),
-            isNewGeneration: true)
-        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+        machine.reload(local: LocalAnswers(families: .ipv4))
+        #expect(await machine.ask("www.example.com", .aaaa).isNoData)
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
@@ -124,7 +103,7 @@ struct FamilyPreferenceTests {
         let answer = Answer(name: name, addresses: [.v6(1)], ttl: 600)
         _ = machine.store.keep(answer, for: machine.resolver.flights.key(name, .aaaa), .aaaa, .provider(index: 0), "")
         machine.store.beginGeneration()
-        #expect(await isEmpty(machine.ask("www.example.com", .aaaa)))
+        #expect(await machine.ask("www.example.com", .aaaa).isNoData)
     }
 
     @Test @Loop func `static names, and localhost, have both families`() async {

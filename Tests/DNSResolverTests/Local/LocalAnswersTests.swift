@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import Testing
 
-@Suite
 struct LocalAnswersTests {
     private func reply(
         _ name: String, _ type: RecordType = .a, class: RecordClass = .internet, policy: RoutePolicy = RoutePolicy(),
@@ -11,11 +10,21 @@ struct LocalAnswersTests {
         local.reply(to: Question(name: try Name(name), type: type, class: `class`), policy: policy)
     }
 
-    private func answer(_ name: String, _ type: RecordType = .a, policy: RoutePolicy = RoutePolicy()) throws -> Answer {
-        guard case .answer(let answer)? = try reply(name, type, policy: policy) else {
+    private func answer(
+        _ name: String, _ type: RecordType = .a, class: RecordClass = .internet, policy: RoutePolicy = RoutePolicy(),
+        local: LocalAnswers = LocalAnswers()
+    ) throws -> Answer {
+        guard case .answer(let answer)? = try reply(name, type, class: `class`, policy: policy, local: local) else {
             throw Missing()
         }
         return answer
+    }
+
+    /// The answer where there is no LocalDNS; nil: it is not one of the network's names.
+    private func withoutLocalDNS(
+        _ name: String, _ type: RecordType, policy: RoutePolicy = RoutePolicy()
+    ) throws -> Answer? {
+        LocalAnswers().withoutLocalDNS(Question(name: try Name(name), type: type), policy: policy)
     }
 
     private struct Missing: Error {}
@@ -42,7 +51,7 @@ struct LocalAnswersTests {
         let local = LocalAnswers(presets: presets)
         guard case .configured(let answer, .preset)? = try reply(name, local: local) else { throw Missing() }
         #expect(answer.addresses == [.v4(1)])
-        guard case .answer(let text)? = try reply(name, .txt, local: local) else { throw Missing() }
+        let text = try self.answer(name, .txt, local: local)
         #expect(text.responseCode == .noError && text.isNegative(for: .txt))
     }
 
@@ -74,18 +83,16 @@ struct LocalAnswersTests {
 
     @Test(arguments: ["nas.lan", "nas.home.arpa", "1.0.168.192.in-addr.arpa", "git.corp.internal"])
     func `B13: without LocalDNS a name of the network does not exist, for ten seconds`(name: String) throws {
-        let question = Question(name: try Name(name), type: .a)
-        let answer = try #require(LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy()))
+        let answer = try #require(try withoutLocalDNS(name, .a))
         #expect(answer.responseCode == .nameError)
         #expect(answer.authorities.map(\.type) == [.soa] && answer.authorities.map(\.ttl) == [10])
-        #expect(LocalAnswers().withoutLocalDNS(question, policy: nothingOfTheNetwork) == nil)
+        #expect(try withoutLocalDNS(name, .a, policy: nothingOfTheNetwork) == nil)
     }
 
     @Test(arguments: ["home.arpa", "10.in-addr.arpa", "fritz.box"])
     func `without LocalDNS the top of a zone of the network exists`(zone: String) throws {
         for type in [RecordType.a, .ds] {
-            let question = Question(name: try Name(zone), type: type)
-            let answer = try #require(LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy()))
+            let answer = try #require(try withoutLocalDNS(zone, type))
             #expect(answer.responseCode == .noError && answer.isNegative(for: type))
         }
     }
@@ -95,14 +102,8 @@ struct LocalAnswersTests {
         #expect(try reply(network + ".in-addr.arpa", .ptr, policy: nothingOfTheNetwork) == nil)
     }
 
-    @Test
-    func `the reverse name of 127 0 0 1 is localhost`() throws {
-        #expect(try answer("1.0.0.127.in-addr.arpa", .ptr).answers.first?.rdata == Name("localhost").wire)
-    }
-
-    @Test
-    func `the reverse name of the IPv6 loopback address is localhost`() throws {
-        let name = "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"
+    @Test(arguments: ["1.0.0.127.in-addr.arpa", "1" + String(repeating: ".0", count: 31) + ".ip6.arpa"])
+    func `the reverse name of a loopback address is localhost`(name: String) throws {
         #expect(try answer(name, .ptr).answers.first?.rdata == Name("localhost").wire)
         #expect(try answer(name, .txt).responseCode == .noError)
     }
@@ -113,8 +114,7 @@ struct LocalAnswersTests {
     ) throws {
         #expect(try reply(name, .ptr) == nil)
         #expect(try reply(name, .ptr, policy: nothingOfTheNetwork) == nil)
-        let question = Question(name: try Name(name), type: .ptr)
-        let pointer = LocalAnswers().withoutLocalDNS(question, policy: nothingOfTheNetwork)
+        let pointer = try withoutLocalDNS(name, .ptr, policy: nothingOfTheNetwork)
         #expect(try pointer?.answers.first?.rdata == Name("ipv4only.arpa").wire)
     }
 
@@ -128,21 +128,18 @@ struct LocalAnswersTests {
         #expect(try answer("x." + zone, .ds).responseCode == .nameError)
     }
 
-    @Test
-    func `a negative answer carries the SOA of its zone`() throws {
+    @Test func `a negative answer carries the SOA of its zone`() throws {
         let authorities = try answer("printer.local").authorities
         #expect(authorities.map(\.type) == [.soa])
         #expect(authorities.first?.name == (try Name("local")))
     }
 
-    @Test
-    func `a list entry takes a special-use name over`() throws {
+    @Test func `a list entry takes a special-use name over`() throws {
         let policy = RoutePolicy(forward: [[try Name("local")]])
         #expect(try reply("printer.local", policy: policy) == nil)
     }
 
-    @Test
-    func `a list entry for the root takes nothing over`() throws {
+    @Test func `a list entry for the root takes nothing over`() throws {
         let policy = RoutePolicy(bypass: [.root])
         #expect(try answer("printer.local", policy: policy).responseCode == .nameError)
     }
@@ -153,21 +150,17 @@ struct LocalAnswersTests {
         #expect(try reply(name, policy: policy) != nil)
     }
 
-    @Test
-    func `there is no encrypted resolver to discover`() throws {
+    @Test func `there is no encrypted resolver to discover`() throws {
         let answer = try answer("_dns.resolver.arpa", .svcb)
         #expect(answer.responseCode == .noError && answer.answers.isEmpty)
     }
 
-    @Test
-    func `a client that asks finds this server encrypted, and nothing of any other type`() throws {
+    @Test func `a client that asks finds this server encrypted, and nothing of any other type`() throws {
         let designated = DesignatedResolver(
             name: try Name("dns.example.com"), addresses: [.v4(0xc000_0235), .v6(0x2001_0db8 << 96 | 0x53)], tls: 853,
             https: (8443, "/dns-query"))
         let local = LocalAnswers(designated: designated)
-        guard case .answer(let answer)? = try reply("_dns.resolver.arpa", .svcb, local: local) else {
-            throw Missing()
-        }
+        let answer = try answer("_dns.resolver.arpa", .svcb, local: local)
         try #require(answer.answers.compactMap { ServiceBinding(rdata: $0.rdata) }.count == 2)
         let target = try Name("dns.example.com").wire
         let hints: [UInt8] =
@@ -178,33 +171,22 @@ struct LocalAnswersTests {
             answer.answers[0].rdata == [0, 1] + target + [0, 1, 0, 3, 2] + Array("h2".utf8) + [0, 3, 0, 2, 32, 251]
                 + hints + [0, 7, 0, 16] + Array("/dns-query{?dns}".utf8))
         #expect(answer.answers[1].rdata == [0, 2] + target + [0, 1, 0, 4, 3] + Array("dot".utf8) + hints)
-        guard case .answer(let other)? = try reply("_dns.resolver.arpa", .a, local: local) else { throw Missing() }
-        #expect(other.answers.isEmpty)
+        #expect(try self.answer("_dns.resolver.arpa", .a, local: local).answers.isEmpty)
     }
 
-    @Test
-    func `without an encrypted listener there is nothing to find`() throws {
+    @Test func `without an encrypted listener there is nothing to find`() throws {
         #expect(DesignatedResolver(name: try Name("dns.example.com"), addresses: [], tls: nil, https: nil) == nil)
     }
 
-    @Test
-    func `ipv4only arpa is asked of the network, or shows that there is no NAT64`() throws {
-        func without(_ type: RecordType) throws -> Answer? {
-            let question = Question(name: try Name("ipv4only.arpa"), type: type)
-            return LocalAnswers().withoutLocalDNS(question, policy: RoutePolicy())
-        }
+    @Test func `ipv4only arpa is asked of the network, or shows that there is no NAT64`() throws {
         #expect(try reply("ipv4only.arpa", .aaaa) == nil)
-        #expect(try without(.a)?.addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
-        #expect(try without(.aaaa)?.isNegative(for: .aaaa) == true)
+        #expect(try withoutLocalDNS("ipv4only.arpa", .a)?.addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
+        #expect(try withoutLocalDNS("ipv4only.arpa", .aaaa)?.isNegative(for: .aaaa) == true)
     }
 
     @Test(arguments: ["192.168.1.1", "10.0.0.1", "x.example.123"], [RecordType.a, .aaaa, .txt])
     func `a name whose last label is a number does not exist`(name: String, type: RecordType) throws {
-        guard case .answer(let answer)? = try reply(name, type) else {
-            Issue.record("it is asked of a source")
-            return
-        }
-        #expect(answer.responseCode == .nameError)
+        #expect(try answer(name, type).responseCode == .nameError)
     }
 
     @Test func `a number before the last label is one as any other`() throws {
@@ -213,28 +195,18 @@ struct LocalAnswersTests {
     }
 
     @Test func `the name by which browsers look for a reason to keep to the system's resolver does not exist`() throws {
-        guard case .answer(let answer)? = try reply("use-application-dns.net", .a) else {
-            Issue.record("it is asked of a source")
-            return
-        }
-        #expect(answer.responseCode == .nameError)
-        let question = Question(name: try Name("use-application-dns.net"), type: .a)
-        #expect(LocalAnswers(hidesCanary: false).reply(to: question, policy: RoutePolicy()) == nil)
+        #expect(try answer("use-application-dns.net").responseCode == .nameError)
+        #expect(try reply("use-application-dns.net", local: LocalAnswers(hidesCanary: false)) == nil)
     }
 
     @Test(arguments: [["64:ff9b::c000:aa", "64:ff9b::c000:ab"], ["2001:db8:64::c000:aa", "2001:db8:64::c000:ab"]])
     func `with a prefix of NAT64 ipv4only arpa shows it, whatever the network says`(addresses: [String]) throws {
         let prefix = try #require(NAT64Prefix(addresses[0].replacing("c000:aa", with: "/96")))
         let policy = RoutePolicy(translator: prefix)
-        guard case .answer(let answer)? = try reply("ipv4only.arpa", .aaaa, policy: policy),
-            case .answer(let plain)? = try reply("ipv4only.arpa", .a, policy: policy),
-            case .answer(let pointer)? = try reply("170.0.0.192.in-addr.arpa", .ptr, policy: policy)
-        else {
-            Issue.record("it is asked of a source")
-            return
-        }
-        #expect(answer.addresses == addresses.compactMap { IPAddress($0) })
-        #expect(plain.addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
+        #expect(
+            try answer("ipv4only.arpa", .aaaa, policy: policy).addresses == addresses.compactMap { IPAddress($0) })
+        #expect(try answer("ipv4only.arpa", policy: policy).addresses == [.v4(0xc000_00aa), .v4(0xc000_00ab)])
+        let pointer = try answer("170.0.0.192.in-addr.arpa", .ptr, policy: policy)
         #expect(try pointer.answers.first?.rdata == Name("ipv4only.arpa").wire)
     }
 
@@ -260,8 +232,7 @@ struct LocalAnswersTests {
         }
     }
 
-    @Test
-    func `a class other than IN is not implemented`() throws {
+    @Test func `a class other than IN is not implemented`() throws {
         guard case .refusal(.notImplemented, _)? = try reply("x", .a, class: RecordClass(rawValue: 4)) else {
             Issue.record("not turned away")
             return
@@ -270,15 +241,10 @@ struct LocalAnswersTests {
 
     @Test(arguments: ["version.bind", "version.server", "hostname.bind", "id.server"])
     func `the server is named without its version and its host`(name: String) throws {
-        guard case .answer(let answer)? = try reply(name, .txt, class: .chaos) else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(answer.answers.first?.rdata == [8] + Array("httpdnsd".utf8))
+        #expect(try answer(name, .txt, class: .chaos).answers.first?.rdata == [8] + Array("httpdnsd".utf8))
     }
 
-    @Test
-    func `an ordinary name is asked`() throws {
+    @Test func `an ordinary name is asked`() throws {
         #expect(try reply("www.example.com") == nil)
     }
 }

@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import Testing
 
-@Suite
 struct PresetsTests {
     private func presets(_ entries: [(String, [String])]) throws -> Presets {
         var presets = Presets()

@@ -8,10 +8,7 @@ import Testing
 @testable import DNSResolver
 
 /// IPv6 addresses made of IPv4 addresses (DNS64).
-@Suite(.onLoop)
-struct TranslationTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct TranslationTests {
     /// 192.0.2.1 and 192.0.2.7 behind the well-known prefix, and the former behind another one.
     private static let (first, second, elsewhere) = (
         "64:ff9b::192.0.2.1", "64:ff9b::192.0.2.7", "2001:db8:64::192.0.2.1"
@@ -22,8 +19,7 @@ struct TranslationTests {
     }
 
     /// A machine whose provider answers IPv4 addresses alone.
-    @Loop
-    private func machine(
+    @Loop private func machine(
         _ families: FamilyPreference = .both, routes: RoutePolicy = RoutePolicy(),
         check: RaceRules.CertificateCheck = .off, both: Bool = true, filter: AddressFilter = AddressFilter(),
         translation: Translation? = nil
@@ -35,20 +31,13 @@ struct TranslationTests {
         return machine
     }
 
-    @Loop
-    private func aaaa(
-        _ machine: Machine, signed: Bool = false, checkingDisabled: Bool = false
-    ) async -> ResolverTests.Reply {
+    @Loop private func aaaa(_ machine: Machine, signed: Bool = false, checkingDisabled: Bool = false) async
+        -> ClientReply
+    {
         await machine.ask("www.example.com", .aaaa, signed: signed, checkingDisabled: checkingDisabled)
     }
 
-    /// Whether the client gets NODATA.
-    @Loop
-    private func isEmpty(_ reply: ResolverTests.Reply) -> Bool {
-        reply.packed?.responseCode == .noError && reply.packed?.counts == .init(authority: 1)
-    }
-
-    @Loop private func records(_ reply: ResolverTests.Reply) throws -> [Record] {
+    @Loop private func records(_ reply: ClientReply) throws -> [Record] {
         let question = Question(name: try Name("www.example.com"), type: .aaaa)
         return reply.packed?.unpacked(for: question)?.answers ?? []
     }
@@ -156,12 +145,12 @@ struct TranslationTests {
     }
 
     @Test @Loop func `without a prefix a name with IPv4 addresses alone has no AAAA`() async {
-        #expect(await isEmpty(aaaa(machine(translation: Translation.none))))
+        #expect(await aaaa(machine(translation: Translation.none)).isNoData)
     }
 
     @Test(arguments: [false, true]) @Loop
     func `a client that checks signatures itself gets what was answered`(signed: Bool) async {
-        #expect(await isEmpty(aaaa(machine(), signed: signed, checkingDisabled: true)))
+        #expect(await aaaa(machine(), signed: signed, checkingDisabled: true).isNoData)
     }
 
     @Test(arguments: [RecordType.a, .aaaa]) @Loop
@@ -183,13 +172,13 @@ struct TranslationTests {
     func `a name without addresses that can be translated has none`(both: Bool, addresses: [String]) async {
         let machine = machine(both: both)
         machine.vendor.behaviour = .addressList(addresses, after: .zero, ttl: 60)
-        #expect(await isEmpty(aaaa(machine)))
+        #expect(await aaaa(machine).isNoData)
     }
 
     @Test @Loop func `names that go to LocalDNS are passed on as they are`() async throws {
         let machine = machine(routes: RoutePolicy(bypass: NameList([try Name("example.com")])))
         machine.localDNS.behaviour = .addresses("203.0.113.9")
-        #expect(await isEmpty(aaaa(machine)))
+        #expect(await aaaa(machine).isNoData)
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
@@ -202,7 +191,7 @@ struct TranslationTests {
 
     @Test(arguments: [FamilyPreference.ipv4, .ipv4Only]) @Loop
     func `clients that are to use IPv4 get no AAAA`(families: FamilyPreference) async {
-        #expect(await isEmpty(aaaa(machine(families))))
+        #expect(await aaaa(machine(families)).isNoData)
     }
 
     @Test(arguments: [true, false]) @Loop
@@ -210,13 +199,13 @@ struct TranslationTests {
         let machine = machine(.ipv6Only, both: both)
         #expect(await aaaa(machine).has(Self.first))
         #expect(try machine.hit() == nil)
-        #expect(await isEmpty(machine.ask()))
+        #expect(await machine.ask().isNoData)
         #expect(try machine.hit()?.answers.isEmpty == true)
     }
 
     @Test @Loop func `ipv6: a name that has AAAA of a translator gives no A, and is refreshed all the same`() async {
         let machine = machine(.ipv6, both: false)
-        #expect(await isEmpty(machine.ask()))
+        #expect(await machine.ask().isNoData)
         #expect(await aaaa(machine).has(Self.first))
         machine.vendor.behaviour = .addresses("192.0.2.7")
         await machine.clock.advance(by: .seconds(61))
@@ -253,11 +242,11 @@ struct TranslationTests {
     func `addresses behind another prefix are never given again, fresh or stale`(both: Bool) async {
         let machine = machine(both: both)
         #expect(await aaaa(machine).has(Self.first))
-        machine.translate(prefix("2001:db8:64::/96"))
+        machine.reload(translation: prefix("2001:db8:64::/96"))
         #expect(await aaaa(machine).has(Self.elsewhere))
         await machine.clock.advance(by: .seconds(61))
         machine.failEverything()
-        machine.translate(.none)
+        machine.reload(translation: .none)
         let reply = await aaaa(machine)
         #expect(!reply.has(Self.elsewhere) && !reply.has(Self.first))
     }
@@ -265,10 +254,10 @@ struct TranslationTests {
     @Test(arguments: [true, false]) @Loop
     func `what had no AAAA before there was a prefix has one then, and A stays cached`(both: Bool) async {
         let machine = machine(both: both, translation: Translation.none)
-        #expect(await isEmpty(aaaa(machine)))
+        #expect(await aaaa(machine).isNoData)
         _ = await machine.ask()
         let asked = machine.vendor.asked.count
-        machine.translate(prefix())
+        machine.reload(translation: prefix())
         #expect(await aaaa(machine).has(Self.first))
         #expect(machine.vendor.asked.count == asked + 1)
     }
@@ -277,21 +266,17 @@ struct TranslationTests {
         let machine = machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
         #expect(await aaaa(machine).has("2001:db8::1"))
-        machine.translate(prefix("2001:db8:64::/96"))
+        machine.reload(translation: prefix("2001:db8:64::/96"))
         #expect(await aaaa(machine).has("2001:db8::1"))
         #expect(machine.vendor.asked.count == 1)
     }
 
     @Test @Loop func `while the prefix is awaited AAAA waits for it, and A does not`() async {
         let machine = machine(translation: .awaited)
-        let replies = [RecordType.a, .aaaa].map { type in
-            let reply = ResolverTests.Reply(clock: machine.clock)
-            machine.start("www.example.com", type, reply)
-            return reply
-        }
+        let replies = [RecordType.a, .aaaa].map { machine.start("www.example.com", $0) }
         await machine.clock.advance(by: .milliseconds(900))
         #expect(replies[0].has("192.0.2.1") && replies[1].response == nil)
-        machine.translate(prefix())
+        machine.reload(translation: prefix())
         await machine.clock.advance(by: .zero)
         #expect(replies[1].has(Self.first))
     }
@@ -299,31 +284,16 @@ struct TranslationTests {
     @Test @Loop func `a prefix that does not come is awaited for a second, and NODATA is given then`() async {
         let machine = machine(translation: .awaited)
         let reply = await aaaa(machine)
-        #expect(isEmpty(reply))
+        #expect(reply.isNoData)
         #expect(reply.waited == .seconds(1))
     }
 
     @Test @Loop func `what is made is not archived, and the archive forgets the denial from before`() async throws {
         let machine = machine(both: false)
-        let archive = Archive()
+        let archive = FakeArchive()
         machine.store.archive = archive
         #expect(await aaaa(machine).has(Self.first))
         #expect(archive.stored == [.a] && archive.removed == [.aaaa])
-    }
-
-    /// Counts what it is given.
-    @Loop
-    private final class Archive: AnswerArchive {
-        private(set) var stored: [RecordType] = []
-        private(set) var removed: [RecordType] = []
-        let mayRecall = false
-
-        nonisolated init() {}
-
-        func store(_ entry: CacheEntry, for key: borrowing QueryKey) { stored.append(key.type) }
-        func remove(_ key: borrowing QueryKey) { removed.append(key.type) }
-        func remove(_ removal: AnswerRemoval) {}
-        func recall(_ key: QueryKey, clock: any LoopClock) async {}
     }
 
     @Test @Loop func `an address is prefetched by an A that is asked again`() async throws {

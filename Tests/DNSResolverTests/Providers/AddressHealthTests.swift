@@ -4,7 +4,6 @@ import TestSupport
 import TestUpstreams
 import Testing
 
-@Suite
 struct AddressHealthTests {
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
 

@@ -6,27 +6,22 @@ import TestUpstreams
 import Testing
 
 /// Probes that overlap, and look-ups without a client.
-@Suite(.onLoop)
-struct ProbesTests {
-    private typealias Machine = ResolverTests.Machine
-    private typealias Reply = ResolverTests.Reply
-
+@Suite(.onLoop) struct ProbesTests {
     @Test @Loop func `the end of an older probe fails no question that waits for a newer one`() async {
         let machine = Machine()
         machine.failEverything()
         machine.vendor.probeBehaviour = .failure(.timeout, after: .seconds(1))
-        machine.start("first.example.com", .a, Reply(clock: machine.clock))
+        machine.start("first.example.com", .a)
         await machine.clock.advance(by: .milliseconds(100))
         machine.vendor.health.networkChanged(at: machine.clock.now)
         machine.resolver.networkChanged()
         machine.vendor.probeBehaviour = nil
-        machine.start("second.example.com", .a, Reply(clock: machine.clock))
+        machine.start("second.example.com", .a)
         await machine.clock.advance(by: .milliseconds(300))
         #expect(machine.vendor.probes.count == 2 && !machine.vendor.health.isUsable)
         machine.vendor.behaviour = .addresses("192.0.2.1")
         machine.vendor.probeBehaviour = .addresses("192.0.2.1", after: .milliseconds(900))
-        let waiting = Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, waiting)
+        let waiting = machine.start()
         await machine.clock.advance(by: .milliseconds(1_300))
         #expect(machine.vendor.probes.count == 3)
         #expect(waiting.has("192.0.2.1"))
@@ -36,7 +31,7 @@ struct ProbesTests {
         let machine = Machine()
         machine.failEverything()
         machine.vendor.probeBehaviour = .failure(.authentication("HTTP 403"), after: .milliseconds(200))
-        machine.start("first.example.com", .a, Reply(clock: machine.clock))
+        machine.start("first.example.com", .a)
         await machine.clock.advance(by: .milliseconds(100))
         machine.vendor.health.networkChanged(at: machine.clock.now)
         machine.provider.access.succeeded()
@@ -64,9 +59,7 @@ struct ProbesTests {
         #expect(await machine.ask("third.example.com").has("192.0.2.1"))
     }
 
-    @Test @Loop func `a service that refuses every question with an HTTP error is asked no more, until it answers`()
-        async
-    {
+    @Test @Loop func `a service that refuses all with an HTTP error is asked no more, until it answers`() async {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.refused("HTTP 400"))
         for number in 0..<9 { #expect(await machine.ask("n\(number).example.com").has("203.0.113.9")) }
@@ -107,8 +100,7 @@ struct ProbesTests {
         let machine = Machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(700))
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
-        let reply = Reply(clock: machine.clock)
-        machine.start("www.example.com", .a, reply)
+        let reply = machine.start()
         await machine.clock.advance(by: .milliseconds(400))
         machine.resolver.networkChanged()
         await machine.clock.advance(by: .milliseconds(700))
@@ -121,7 +113,7 @@ struct ProbesTests {
         let vendor = machine.vendor
         vendor.behaviour = .failure(.network("refused"))
         vendor.probeBehaviour = .failure(.network("unreachable"), after: .milliseconds(100))
-        machine.start("www.example.com", .a, Reply(clock: machine.clock))
+        machine.start()
         await machine.clock.advance(by: .zero)
         #expect(vendor.health.counters.failures == vendor.asked.count && vendor.probes.count == 1)
         #expect(vendor.health.counters.lastFailure?.reason == "refused")

@@ -5,7 +5,7 @@ import Testing
 @testable import DNSResolver
 
 /// The look-up of a name's nearest parent.
-@Suite struct NameSuffixTableTests {
+struct NameSuffixTableTests {
     private func table(_ names: [String]) -> NameSuffixTable<Int> {
         var table = NameSuffixTable<Int>()
         for (value, name) in names.enumerated() { table.set(value, for: (try? Name(name)) ?? .root) }

@@ -7,10 +7,7 @@ import TestSupport
 import Testing
 
 /// Names that belong to the network, from a question to its answer.
-@Suite(.onLoop)
-struct NetworkNamesTests {
-    typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct NetworkNamesTests {
     @Test @Loop func `LocalDNS answers a name of the network, plain and whole, and no vendor is asked`() async throws {
         let machine = Machine(check: .strict)
         let record = Record(name: try Name("nas.lan"), address: .v4(0x0a00_0009), ttl: 86_400)

@@ -8,15 +8,13 @@ import Testing
 @testable import DNSResolver
 
 /// The names that systems ask for to detect a captive portal.
-@Suite(.onLoop)
-struct PortalChecksTests {
+@Suite(.onLoop) struct PortalChecksTests {
     private static let check = "captive.apple.com"
     /// The address to which the network redirects everything until its user has logged in; its certificate is its own.
     private static let portal = "203.0.113.9"
 
-    @Loop
-    private func machine(mode: Mode = .httpdnsFirst) -> ResolverTests.Machine {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: mode), check: .auto)
+    @Loop private func machine(mode: Mode = .httpdnsFirst) -> Machine {
+        let machine = Machine(policy: RoutePolicy(mode: mode), check: .auto)
         machine.handshake.servers[Self.portal] = .hijacker
         machine.localDNS.behaviour = .addresses(Self.portal, ttl: 600)
         return machine
@@ -39,9 +37,7 @@ struct PortalChecksTests {
     }
 
     @Test @Loop
-    func `once its user has logged in, LocalDNS is asked again, and the portal's address is not served stale`()
-        async
-    {
+    func `once its user has logged in, LocalDNS is asked again, and the portal's address is not served stale`() async {
         let machine = machine()
         _ = await machine.ask(Self.check)
         await machine.clock.advance(by: .seconds(10))

@@ -2,10 +2,8 @@ import DNSResolver
 import DNSWire
 import Testing
 
-@Suite
 struct RoutePolicyTests {
-    @Test
-    func `the longest matching suffix decides`() throws {
+    @Test func `the longest matching suffix decides`() throws {
         let policy = RoutePolicy(
             protect: [try Name("example.com")], bypass: [try Name("lan.example.com")],
             forward: [[try Name("db.lan.example.com")]])
@@ -23,8 +21,7 @@ struct RoutePolicyTests {
         #expect(try policy.route(for: Name("1.2.0.192.in-addr.arpa")) == .protect(explicit: false))
     }
 
-    @Test
-    func `a list decides about the reverse names behind a translator all the same`() throws {
+    @Test func `a list decides about the reverse names behind a translator all the same`() throws {
         let zone = try Name("b.9.f.f.4.6.0.0.ip6.arpa")
         let policy = RoutePolicy(protect: [zone], translator: NAT64Prefix("64:ff9b::/96"))
         #expect(
@@ -32,15 +29,13 @@ struct RoutePolicyTests {
                 == .protect(explicit: true))
     }
 
-    @Test
-    func `at equal length forward wins over bypass, and bypass over protect`() throws {
+    @Test func `at equal length forward wins over bypass, and bypass over protect`() throws {
         let name = try Name("example.com")
         #expect(RoutePolicy(protect: [name], bypass: [name], forward: [[name]]).route(for: name) == .forward(index: 0))
         #expect(RoutePolicy(protect: [name], bypass: [name]).route(for: name) == .bypass)
     }
 
-    @Test
-    func `of two forward entries with the same suffix the first one wins`() throws {
+    @Test func `of two forward entries with the same suffix the first one wins`() throws {
         let name = try Name("example.com")
         #expect(RoutePolicy(forward: [[name], [name]]).route(for: name) == .forward(index: 0))
     }
@@ -60,13 +55,11 @@ struct RoutePolicyTests {
         #expect(RoutePolicy().hasSearchDomains([]))
     }
 
-    @Test
-    func `with an empty protect list every name that nothing else matches is protected`() throws {
+    @Test func `with an empty protect list every name that nothing else matches is protected`() throws {
         #expect(RoutePolicy().route(for: try Name("www.example.com")) == .protect(explicit: false))
     }
 
-    @Test
-    func `with a protect list every other name goes to LocalDNS`() throws {
+    @Test func `with a protect list every other name goes to LocalDNS`() throws {
         let policy = RoutePolicy(protect: [try Name("example.com")])
         #expect(policy.route(for: try Name("www.example.net")) == .bypass)
     }
@@ -134,8 +127,7 @@ struct RoutePolicyTests {
         #expect(RoutePolicy(mode: .localDNSOnly, protect: protect).route(for: zone, dnskey) == .bypass)
     }
 
-    @Test
-    func `a single label that protect lists is protected`() throws {
+    @Test func `a single label that protect lists is protected`() throws {
         let name = try Name("intranet")
         #expect(RoutePolicy(protect: [name]).route(for: name) == .protect(explicit: true))
     }
@@ -157,21 +149,18 @@ struct RoutePolicyTests {
         #expect(policy.route(for: try Name("www.example.net")) == .bypass)
     }
 
-    @Test
-    func `beside a provider for some names, one for all names protects the others`() throws {
+    @Test func `beside a provider for some names, one for all names protects the others`() throws {
         let policy = RoutePolicy(providers: [[try Name("example.com")], []])
         #expect(policy.route(for: try Name("www.example.com")) == .protect(explicit: true))
         #expect(policy.route(for: try Name("www.example.net")) == .protect(explicit: false))
     }
 
-    @Test
-    func `without a provider no name is protected`() throws {
+    @Test func `without a provider no name is protected`() throws {
         let policy = RoutePolicy(protect: [try Name("example.com")], providers: [])
         #expect(policy.route(for: try Name("www.example.com")) == .bypass)
     }
 
-    @Test
-    func `in mode localdns-only nothing is protected and forward still holds`() throws {
+    @Test func `in mode localdns-only nothing is protected and forward still holds`() throws {
         let policy = RoutePolicy(
             mode: .localDNSOnly, protect: [try Name("example.com")], forward: [[try Name("db.example.com")]])
         #expect(policy.route(for: try Name("www.example.com")) == .bypass)
@@ -199,8 +188,7 @@ struct RoutePolicyTests {
         #expect(RoutePolicy().networkZone(of: try Name(text)) == nil)
     }
 
-    @Test
-    func `what a list or a provider names is not the network's`() throws {
+    @Test func `what a list or a provider names is not the network's`() throws {
         let (name, suffix) = (try Name("git.corp"), try Name("corp"))
         #expect(RoutePolicy(protect: [suffix]).route(for: name) == .protect(explicit: true))
         #expect(RoutePolicy(forward: [[suffix]]).route(for: name) == .forward(index: 0))
@@ -210,15 +198,13 @@ struct RoutePolicyTests {
         #expect(RoutePolicy(forward: [[.root]]).route(for: reverse) == .forward(index: 0))
     }
 
-    @Test
-    func `another list of the network's names replaces the built-in one`() throws {
+    @Test func `another list of the network's names replaces the built-in one`() throws {
         let policy = RoutePolicy(networkNames: [try Name("office.example")])
         #expect(policy.route(for: try Name("pc.office.example")) == .bypass)
         #expect(policy.route(for: try Name("nas.lan")) == .protect(explicit: false))
     }
 
-    @Test
-    func `of local only what lies within a search domain is the network's`() throws {
+    @Test func `of local only what lies within a search domain is the network's`() throws {
         let policy = RoutePolicy(searchDomains: [try Name("corp.local"), try Name("example.com")])
         #expect(policy.route(for: try Name("dc.CORP.local")) == .bypass)
         #expect(policy.networkZone(of: try Name("printer.local")) == nil)
@@ -248,8 +234,7 @@ struct RoutePolicyTests {
         #expect(protect.capacity <= protect.byteCount + protect.byteCount / 50 + 64)
     }
 
-    @Test
-    func `each of many entries is found, and names beside them are not`() throws {
+    @Test func `each of many entries is found, and names beside them are not`() throws {
         let policy = RoutePolicy(protect: try many(20_000, prefix: "p"), bypass: try many(20_000, prefix: "B"))
         for number in 0..<20_000 {
             #expect(policy.listed(try Name("www.P\(number).example")) == .protect(explicit: true))
@@ -258,8 +243,7 @@ struct RoutePolicyTests {
         }
     }
 
-    @Test
-    func `the same lists in another order, with doubles, are the same policy`() throws {
+    @Test func `the same lists in another order, with doubles, are the same policy`() throws {
         let names = try (0..<1000).map { try Name("name\($0).example") }
         let policy = RoutePolicy(protect: NameList(names), bypass: [try Name("lan")])
         #expect(policy == RoutePolicy(protect: NameList(names.reversed() + names), bypass: [try Name("LAN")]))

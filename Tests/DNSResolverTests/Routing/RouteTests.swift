@@ -5,8 +5,7 @@ import Testing
 @testable import DNSResolver
 
 /// The numbers of routes in cache entries.
-@Suite(.onLoop)
-struct RouteTests {
+@Suite(.onLoop) struct RouteTests {
     @Test @Loop func `each route has a number of its own, by which it is found, and translated answers another`() {
         let routes: [Route] = [
             .protect(explicit: false), .protect(explicit: true), .bypass, .portal, .forward(index: 0),
@@ -14,7 +13,7 @@ struct RouteTests {
         ]
         let tags = routes.map(\.tag)
         #expect(tags.map { Route(tag: $0) } == routes)
-        let translated = ResolverTests.Machine().store.rules.routeTag(of: .bypass, isTranslated: true)
+        let translated = Machine().store.rules.routeTag(of: .bypass, isTranslated: true)
         #expect(Set(tags + [translated]).count == routes.count + 1)
     }
 }

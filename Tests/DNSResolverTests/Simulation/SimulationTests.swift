@@ -7,8 +7,7 @@ import Testing
 ///
 /// HTTPDNSD_WORLDS: the number of worlds; by default 1,000, and 10,000 where HTTPDNSD_THOROUGH=1. HTTPDNSD_WORLD: the
 /// number of the first one, by default 0; a world has the same number in every run.
-@Suite(.onLoop)
-struct SimulationTests {
+@Suite(.onLoop) struct SimulationTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let first = environment["HTTPDNSD_WORLD"].flatMap { UInt64($0) } ?? 0
     private static let isThorough = environment["HTTPDNSD_THOROUGH"] == "1"

@@ -7,8 +7,7 @@ import Testing
 @testable import DNSResolver
 
 /// Addresses that no answer for a protected name may contain.
-@Suite(.onLoop)
-struct AddressFilterTests {
+@Suite(.onLoop) struct AddressFilterTests {
     private static func name(_ text: String) -> Name { (try? Name(text)) ?? .root }
 
     private static let bogus = AddressFilter(
@@ -85,7 +84,7 @@ struct AddressFilterTests {
     }
 
     @Test @Loop func `a provider that gives bogus addresses alone is followed by LocalDNS, and asked once`() async {
-        let network = SourceLinesTests.Network()
+        let network = LookupNetwork()
         network.filter = Self.bogus
         network.first.behaviour = .addresses("203.0.113.1")
         network.localDNS.behaviour = .addresses("192.0.2.9")
@@ -96,7 +95,7 @@ struct AddressFilterTests {
     }
 
     @Test @Loop func `LocalDNS's bogus addresses are not given either`() async {
-        let network = SourceLinesTests.Network()
+        let network = LookupNetwork()
         network.filter = Self.bogus
         network.first.behaviour = .failure(.responseCode(.serverFailure))
         network.localDNS.behaviour = .addresses("203.0.113.1")
@@ -106,7 +105,7 @@ struct AddressFilterTests {
     }
 
     @Test @Loop func `the local address of a portal is given for a portal check, which shows the portal`() async {
-        let network = SourceLinesTests.Network()
+        let network = LookupNetwork()
         network.filter = Self.noPrivate
         network.localDNS.behaviour = .addresses("192.168.1.1")
         await network.fly([.a], route: .portal)

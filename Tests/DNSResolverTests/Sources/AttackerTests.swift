@@ -7,10 +7,7 @@ import TestUpstreams
 import Testing
 
 /// A client chooses its names and how their servers behave: that never makes another client's name lose its provider.
-@Suite(.onLoop)
-struct AttackerTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct AttackerTests {
     /// What the domain of an attacker may cause at an honest service.
     static let outcomes: [FakeBehaviour] = [
         .silence,
@@ -34,7 +31,7 @@ struct AttackerTests {
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         for round in 0..<40 {
             machine.vendor.behaviour = Self.outcomes[index]
-            machine.start("r\(round).slow.example", .a, ResolverTests.Reply(clock: machine.clock))
+            machine.start("r\(round).slow.example", .a)
             await machine.clock.advance(by: .milliseconds(400))
             machine.vendor.behaviour = .addresses("192.0.2.1")
             #expect(await machine.ask("n\(round).example.com").has("192.0.2.1"))
@@ -47,22 +44,20 @@ struct AttackerTests {
         machine.vendor.behaviour = .failure(.timeout, after: .seconds(1))
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         for round in 0..<60 {
-            machine.start("r\(round).slow.example", .a, ResolverTests.Reply(clock: machine.clock))
+            machine.start("r\(round).slow.example", .a)
             await machine.clock.advance(by: .seconds(1))
         }
         #expect((2...13).contains(machine.vendor.probes.count))
         #expect(machine.vendor.health.isUsable)
     }
 
-    @Test @Loop func `a provider that is down is detected by one question and its probe, and costs no further time`()
-        async
-    {
+    @Test @Loop func `a provider that is down is detected by one question and its probe, and costs no more`() async {
         let machine = Machine()
         machine.vendor.behaviour = .silence
-        machine.start("first.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        machine.start("first.example.com", .a)
         await machine.clock.advance(by: .seconds(2))
         #expect(!machine.vendor.health.isUsable)
-        machine.start("other.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+        machine.start("other.example.com", .a)
         let reply = await machine.ask("second.example.com")
         #expect(reply.has("203.0.113.9"))
         #expect(reply.waited.map { $0 <= .milliseconds(10) } == true)
@@ -80,8 +75,7 @@ struct AttackerTests {
     // MARK: What LocalDNS answered in the meantime
 
     /// A machine where a verified answer of LocalDNS, given since HTTPDNS was silent, has just expired.
-    @Loop
-    private func conceded() async -> Machine {
+    @Loop private func conceded() async -> Machine {
         let machine = Machine(check: .auto)
         machine.handshake.servers["203.0.113.9"] = .honest
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
@@ -94,9 +88,7 @@ struct AttackerTests {
         return machine
     }
 
-    @Test @Loop func `the answer of a provider that is slower than LocalDNS's certificate replaces LocalDNS's`()
-        async
-    {
+    @Test @Loop func `the answer of a provider that is slower than LocalDNS's certificate replaces LocalDNS's`() async {
         let machine = Machine(check: .auto)
         machine.handshake.servers["203.0.113.9"] = .honest
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .seconds(1), ttl: 600)
@@ -132,8 +124,7 @@ struct AttackerTests {
     // MARK: Hedging
 
     /// Two providers, and a question sent to the first of them.
-    @Loop
-    private func fly(_ network: SourceLinesTests.Network, metered: Bool = false) async {
+    @Loop private func fly(_ network: LookupNetwork, metered: Bool = false) async {
         await network.fly(providers: [
             FakeProvider("first", addresses: [network.first, network.forwarder]),
             FakeProvider("second", addresses: [network.second], mayHedge: !metered),
@@ -141,7 +132,7 @@ struct AttackerTests {
     }
 
     @Test @Loop func `a metered provider is spared as a hedge, and asked once the others have failed`() async {
-        let network = SourceLinesTests.Network()
+        let network = LookupNetwork()
         network.first.behaviour = .failure(.timeout, after: .milliseconds(400))
         network.forwarder.behaviour = .failure(.timeout, after: .milliseconds(300))
         await fly(network, metered: true)

@@ -7,18 +7,14 @@ import TestSupport
 import Testing
 
 /// An answer for one client network never reaches another: from the cache, when stale, and from a flight.
-@Suite(.onLoop)
-struct ClientSubnetTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct ClientSubnetTests {
     /// Two of one network, one of another, and one whose address has no meaning elsewhere.
     private static let first = IPAddress.v4(0xc633_6407)
     private static let neighbour = IPAddress.v4(0xc633_6463)
     private static let second = IPAddress.v4(0xc633_6507)
     private static let local = IPAddress.v4(0x7f00_0001)
 
-    @Loop
-    private func machine(_ policy: RoutePolicy = RoutePolicy(), vendorNames: [Name] = [], preresolve: [Name] = [])
+    @Loop private func machine(_ policy: RoutePolicy = RoutePolicy(), vendorNames: [Name] = [], preresolve: [Name] = [])
         -> Machine
     {
         Machine(
@@ -26,8 +22,7 @@ struct ClientSubnetTests {
     }
 
     /// Makes the vendor answer with one address from now on.
-    @Loop
-    private func tell(_ address: String, _ machine: Machine) { machine.vendor.behaviour = .addresses(address) }
+    @Loop private func tell(_ address: String, _ machine: Machine) { machine.vendor.behaviour = .addresses(address) }
 
     @Test @Loop func `each network is asked for once, and gets its own answer`() async {
         let machine = machine()
@@ -58,8 +53,7 @@ struct ClientSubnetTests {
         let machine = machine()
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
         let replies = [Self.first, Self.neighbour, Self.second].map { client in
-            let reply = ResolverTests.Reply(clock: machine.clock)
-            machine.start("www.example.com", .a, reply, from: client)
+            let reply = machine.start(from: client)
             return reply
         }
         await machine.clock.advance(by: .milliseconds(200))
@@ -89,14 +83,12 @@ struct ClientSubnetTests {
         machine.failEverything()
         machine.resolver.networkChanged()
         #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
-        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.reload()
         #expect(await machine.ask(from: Self.neighbour).has("192.0.2.1"))
         #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
     }
 
-    @Test @Loop func `what LocalDNS answers as fallback is cached by network too, so that no name is cached both ways`()
-        async throws
-    {
+    @Test @Loop func `what LocalDNS answers as fallback is cached by network, no name both ways`() async throws {
         let machine = machine()
         machine.vendor.behaviour = .failure(.network("refused"))
         #expect(await machine.ask(from: Self.first).has("203.0.113.9"))
@@ -134,9 +126,7 @@ struct ClientSubnetTests {
         let machine = machine()
         for client in [Self.first, Self.second, Self.local] { _ = await machine.ask(from: client) }
         #expect(machine.memory.statistics.entries == 6)
-        let removing = Task { @Loop in await machine.store.walks.remove(.name(name("www.example.com"))) }
-        await machine.clock.advance(by: .seconds(1))
-        #expect(await removing.value == 6)
+        #expect(await machine.remove(.name(name("www.example.com"))) == 6)
         #expect(machine.memory.statistics.entries == 0)
     }
 }

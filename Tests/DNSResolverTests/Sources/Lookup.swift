@@ -72,3 +72,61 @@ extension SourceLines {
             guardsServiceBindings: guardsServiceBindings)
     }
 }
+
+/// One network: two addresses of a provider, a LocalDNS, and the results of one flight so far.
+@Loop
+final class LookupNetwork {
+    let clock = ManualClock()
+    let first: FakeUpstream
+    let second: FakeUpstream
+    let localDNS: FakeUpstream
+    let forwarder: FakeUpstream
+    var provider: FakeProvider
+    var mode = Mode.httpdnsFirst
+    var filter = AddressFilter()
+    var shared: (any SharedAnswers)?
+    private var lookup = Lookup()
+    var results: [RecordType: UpstreamResult] { lookup.results }
+    var sources: [RecordType: Source] { lookup.sources }
+    var finished: Bool { lookup.isOver }
+    var flight: Flight? { lookup.flight }
+    var events: [ResolverEvent] = []
+
+    init(answersBothFamilies: Bool = true, anyType: Bool = false) {
+        first = FakeUpstream("first", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
+        second = FakeUpstream("second", .addresses("192.0.2.2", "2001:db8::2"), clock: clock)
+        localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
+        forwarder = FakeUpstream("forward", .addresses("198.51.100.1"), clock: clock)
+        provider = FakeProvider(
+            "vendor", addresses: [first, second], answersBothFamilies: answersBothFamilies, anyType: anyType)
+    }
+
+    /// Starts a flight for the name, and lets so much time pass.
+    func fly(
+        _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
+        providers: [FakeProvider]? = nil, mayBeLocal: Bool = false, for time: Duration = .zero
+    ) async {
+        let lines = SourceLines(
+            mode, providers: providers ?? [provider], filter: filter, localDNS: localDNS, forwarders: [forwarder],
+            shared: shared, clock: clock
+        ) { self.events.append($0) }
+        lookup = Lookup()
+        lookup.begin(
+            lines, providers: providers?.count ?? 1, forwarders: 1, types, route: route,
+            searchDomains: mayBeLocal ? [(try? Name("example.com")) ?? .root] : [], clock: clock)
+        await clock.advance(by: time)
+    }
+
+    func addresses(_ type: RecordType) -> [String] {
+        guard case .answer(let answer)? = results[type] else { return [] }
+        return answer.addresses.map(\.description)
+    }
+
+    /// Seconds for which a type has "no such records"; nil: it has another result.
+    func emptyTTL(_ type: RecordType) -> UInt32? {
+        guard case .answer(let answer)? = results[type], answer.isNegative(for: type),
+            answer.responseCode == .noError
+        else { return nil }
+        return answer.authorities.first?.ttl
+    }
+}

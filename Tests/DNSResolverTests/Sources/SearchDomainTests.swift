@@ -8,16 +8,12 @@ import Testing
 @testable import DNSResolver
 
 /// Names within a search domain of the network that the providers deny.
-@Suite(.onLoop)
-struct SearchDomainTests {
-    private typealias Machine = ResolverTests.Machine
-
+@Suite(.onLoop) struct SearchDomainTests {
     /// The address that LocalDNS gives.
     private static let given = "10.9.8.7"
 
     /// A machine whose provider says that no name exists, for an hour.
-    @Loop
-    private func machine(
+    @Loop private func machine(
         _ setting: RaceRules.CertificateCheck = .auto, listed: Bool = false, mode: Mode = .httpdnsFirst,
         searchDomains: [String] = ["example.com"], server: FakeHandshake.Server = .hijacker
     ) throws -> Machine {
@@ -25,7 +21,7 @@ struct SearchDomainTests {
             policy: try Self.routes(mode, listed: listed, searchDomains), check: setting)
         machine.handshake.servers[Self.given] = server
         machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
-        deny(machine, after: .zero)
+        machine.vendor.behaviour = .denial(ttl: 3_600)
         return machine
     }
 
@@ -33,12 +29,6 @@ struct SearchDomainTests {
         RoutePolicy(
             mode: mode, protect: listed ? NameList([try Name("example.com")]) : [],
             searchDomains: try searchDomains.map { try Name($0) })
-    }
-
-    @Loop
-    private func deny(_ machine: Machine, after delay: Duration, code: ResponseCode = .nameError) {
-        let denial = UpstreamResult.answer(.negative(code, name: .root, ttl: 3_600))
-        machine.vendor.behaviour = .reply(after: delay, [.a: denial, .aaaa: denial])
     }
 
     // MARK: Honest networks
@@ -120,11 +110,7 @@ struct SearchDomainTests {
         let machine = try machine(listed: listed, searchDomains: [], server: listed ? .honest : .hijacker)
         #expect(await machine.ask().packed?.responseCode == .nameError)
         let routes = try Self.routes(.httpdnsFirst, listed: listed, ["example.com"])
-        machine.resolver.replace(
-            with: ResolverPolicy(
-                localAnswers: machine.policy.localAnswers, routes: routes, lines: machine.policy.lines,
-                sources: machine.policy.sources),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.reload(routes: routes)
         machine.resolver.networkChanged()
         let reply = await machine.ask()
         #expect(reply.has(Self.given) && !reply.isStale)
@@ -148,8 +134,7 @@ struct SearchDomainTests {
 
     @Test @Loop func `a denial that LocalDNS confirms is cached for its TTL`() async throws {
         let machine = try machine()
-        let denial = UpstreamResult.answer(.negative(.nameError, name: .root, ttl: 30))
-        machine.localDNS.behaviour = .reply(after: .zero, [.a: denial, .aaaa: denial])
+        machine.localDNS.behaviour = .denial(ttl: 30)
         #expect(await machine.ask().packed?.responseCode == .nameError)
         await machine.clock.advance(by: .seconds(3_000))
         #expect(await machine.ask().response?.kind == .cache)

@@ -8,8 +8,7 @@ import Testing
 @testable import DNSResolver
 
 /// Answers that several servers share, before a provider is asked, on a clock that the test moves.
-@Suite(.onLoop)
-struct SharedAnswersTests {
+@Suite(.onLoop) struct SharedAnswersTests {
     /// A shared cache that replies after a time.
     @Loop
     final class Shared: SharedAnswers {
@@ -40,6 +39,14 @@ struct SharedAnswersTests {
 
         init(_ clock: ManualClock) { self.clock = clock }
 
+        /// Has an answer of a provider.
+        func add(_ type: RecordType, _ address: String, provider: Int = 0) throws {
+            let address = try #require(IPAddress(address))
+            let answer = Answer(name: try Name("www.example.com"), addresses: [address], ttl: 60)
+            answers.append(
+                SharedAnswer(type: type, answer: answer, remaining: 60, provider: provider, server: "203.0.113.1:443"))
+        }
+
         func begin(
             _ key: FlightKey, _ types: [RecordType], done: @escaping @Loop ([SharedAnswer]) -> Void
         ) -> (any SharedLookup)? {
@@ -51,61 +58,23 @@ struct SharedAnswersTests {
         }
     }
 
-    /// One provider, a LocalDNS, a shared cache, and the results of one flight.
-    @Loop
-    final class Network {
-        let clock = ManualClock()
-        let shared: Shared
-        let vendor: FakeUpstream
-        let localDNS: FakeUpstream
-        var mode = Mode.httpdnsFirst
-        var isAuthenticated = true
-        var answersBothFamilies = true
-        var filter = AddressFilter()
-        private let lookup = Lookup()
-        var results: [RecordType: UpstreamResult] { lookup.results }
-        var sources: [RecordType: Source] { lookup.sources }
-        var flight: Flight? { lookup.flight }
-
-        init() {
-            shared = Shared(clock)
-            vendor = FakeUpstream("vendor", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
-            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
-        }
-
-        func fly(
-            _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false), mayBeLocal: Bool = false,
-            for time: Duration = .milliseconds(10)
-        ) async throws {
-            let provider = FakeProvider(
-                "vendor", addresses: [vendor], answersBothFamilies: answersBothFamilies,
-                isAuthenticated: isAuthenticated)
-            let lines = SourceLines(
-                mode, providers: [provider], filter: filter, localDNS: localDNS, shared: shared, clock: clock)
-            lookup.begin(
-                lines, providers: 1, types, route: route,
-                searchDomains: mayBeLocal ? [try Name("example.com")] : [], clock: clock)
-            await clock.advance(by: time)
-        }
-
-        func addresses(_ type: RecordType) -> [String] {
-            guard case .answer(let answer)? = results[type] else { return [] }
-            return answer.addresses.map(\.description)
-        }
-
-        func share(_ type: RecordType, _ address: String, provider: Int = 0) throws {
-            let address = try #require(IPAddress(address))
-            let answer = Answer(name: try Name("www.example.com"), addresses: [address], ttl: 60)
-            shared.answers.append(
-                SharedAnswer(type: type, answer: answer, remaining: 60, provider: provider, server: "203.0.113.1:443"))
-        }
+    /// A network with a shared cache, and one address of a provider.
+    @Loop private func network(
+        answersBothFamilies: Bool = true, isAuthenticated: Bool = true
+    ) -> (network: LookupNetwork, shared: Shared) {
+        let network = LookupNetwork()
+        let shared = Shared(network.clock)
+        network.shared = shared
+        network.provider = FakeProvider(
+            "vendor", addresses: [network.first], answersBothFamilies: answersBothFamilies,
+            isAuthenticated: isAuthenticated)
+        return (network, shared)
     }
 
-    @Test @Loop
-    func `a flight that has looked among shared answers ends with its race`() async throws {
-        let network = Network()
-        try network.share(.a, "192.0.2.7")
-        try await network.fly(for: .zero)
+    @Test @Loop func `a flight that has looked among shared answers ends with its race`() async throws {
+        let (network, shared) = network()
+        try shared.add(.a, "192.0.2.7")
+        await network.fly()
         #expect(network.flight != nil && network.results.isEmpty)
         await network.clock.advance(by: .seconds(3))
         #expect(network.results.count == 2 && network.flight == nil)
@@ -113,86 +82,78 @@ struct SharedAnswersTests {
 
     @Test(arguments: [true, false]) @Loop
     func `an answer that is found is the provider's, which is not asked`(answersBothFamilies: Bool) async throws {
-        let network = Network()
-        network.answersBothFamilies = answersBothFamilies
-        try network.share(.a, "192.0.2.7")
-        try network.share(.aaaa, "2001:db8::7")
-        try await network.fly()
+        let (network, shared) = network(answersBothFamilies: answersBothFamilies)
+        try shared.add(.a, "192.0.2.7")
+        try shared.add(.aaaa, "2001:db8::7")
+        await network.fly(for: .milliseconds(10))
         #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::7"])
         #expect(network.sources[.a] == .shared(index: 0))
-        #expect(network.vendor.asked.isEmpty)
-        #expect(network.shared.written.isEmpty, "it is not written again")
-        #expect(network.shared.ended == 1)
+        #expect(network.first.asked.isEmpty)
+        #expect(shared.written.isEmpty, "it is not written again")
+        #expect(shared.ended == 1)
     }
 
     @Test @Loop func `the provider is asked for what is missing, and that is shared`() async throws {
-        let network = Network()
-        try network.share(.a, "192.0.2.7")
-        try await network.fly()
+        let (network, shared) = network()
+        try shared.add(.a, "192.0.2.7")
+        await network.fly(for: .milliseconds(10))
         #expect(network.addresses(.a) == ["192.0.2.7"] && network.addresses(.aaaa) == ["2001:db8::1"])
-        #expect(network.vendor.asked.map(\.types) == [[.aaaa]])
-        #expect(network.shared.written.map(\.type) == [.aaaa])
+        #expect(network.first.asked.map(\.types) == [[.aaaa]])
+        #expect(shared.written.map(\.type) == [.aaaa])
     }
 
     @Test @Loop func `where nothing can be looked up, the provider is asked at once`() async throws {
-        let network = Network()
-        network.shared.isAway = true
-        try await network.fly(for: .zero)
+        let (network, shared) = network()
+        shared.isAway = true
+        await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
     @Test @Loop func `an answer over plain http is neither looked up nor shared`() async throws {
-        let network = Network()
-        network.isAuthenticated = false
-        try await network.fly()
+        let (network, shared) = network(isAuthenticated: false)
+        await network.fly(for: .milliseconds(10))
         #expect(network.addresses(.a) == ["192.0.2.1"])
-        #expect(network.shared.asked.isEmpty && network.shared.written.isEmpty)
+        #expect(shared.asked.isEmpty && shared.written.isEmpty)
     }
 
-    @Test @Loop func `beside a provider over HTTPS, what one over plain http answers is not shared`() async throws {
-        let clock = ManualClock()
-        let (shared, lookup) = (Shared(clock), Lookup())
-        let https = FakeUpstream("https", .failure(.network("down")), clock: clock)
-        let plain = FakeUpstream("plain", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
-        let providers = [
-            FakeProvider("https", addresses: [https]),
-            FakeProvider("plain", addresses: [plain], isAuthenticated: false),
-        ]
-        let lines = SourceLines(providers: providers, localDNS: https, shared: shared, clock: clock)
-        lookup.begin(lines, providers: 2, [.a], route: .protect(explicit: false), clock: clock)
-        await clock.advance(by: .seconds(3))
-        #expect(lookup.sources[.a] == .provider(index: 1))
+    @Test @Loop func `beside a provider over HTTPS, what one over plain http answers is not shared`() async {
+        let (network, shared) = network()
+        network.first.behaviour = .failure(.network("down"))
+        network.localDNS.behaviour = .failure(.network("down"))
+        let plain = FakeProvider("plain", addresses: [network.second], isAuthenticated: false)
+        await network.fly([.a], providers: [network.provider, plain], for: .seconds(3))
+        #expect(network.sources[.a] == .provider(index: 1))
         #expect(shared.asked.count == 1 && shared.written.isEmpty)
     }
 
     @Test(arguments: [Route.bypass, .portal]) @Loop
     func `only names that go to the providers are looked up`(route: Route) async throws {
-        let network = Network()
-        try await network.fly(route: route, for: .seconds(3))
-        #expect(network.shared.asked.isEmpty)
+        let (network, shared) = network()
+        await network.fly(route: route, for: .seconds(3))
+        #expect(shared.asked.isEmpty)
     }
 
     @Test @Loop func `an answer of a provider that may not be asked is not taken`() async throws {
-        let network = Network()
-        try network.share(.a, "192.0.2.7", provider: 5)
-        try await network.fly([.a])
+        let (network, shared) = network()
+        try shared.add(.a, "192.0.2.7", provider: 5)
+        await network.fly([.a], for: .milliseconds(10))
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
     @Test @Loop func `an address that no answer may hold is not taken, and the provider is asked`() async throws {
-        let network = Network()
+        let (network, shared) = network()
         let bogus = try #require(AddressPrefix("192.0.2.7"))
         network.filter = AddressFilter(bogus: [bogus])
-        try network.share(.a, "192.0.2.7")
-        try await network.fly([.a])
+        try shared.add(.a, "192.0.2.7")
+        await network.fly([.a], for: .milliseconds(10))
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
     @Test @Loop func `while a look-up takes its time, LocalDNS is asked after 0.3 s`() async throws {
-        let network = Network()
-        network.shared.delay = .seconds(1)
-        try await network.fly(for: .milliseconds(299))
-        #expect(network.localDNS.asked.isEmpty && network.vendor.asked.isEmpty)
+        let (network, shared) = network()
+        shared.delay = .seconds(1)
+        await network.fly(for: .milliseconds(299))
+        #expect(network.localDNS.asked.isEmpty && network.first.asked.isEmpty)
         await network.clock.advance(by: .milliseconds(1))
         #expect(network.localDNS.asked.count == 2)
         await network.clock.advance(by: .seconds(1))
@@ -200,23 +161,23 @@ struct SharedAnswersTests {
     }
 
     @Test @Loop func `an answer of LocalDNS is not shared`() async throws {
-        let network = Network()
-        network.vendor.behaviour = .failure(.network("down"))
-        try await network.fly(for: .seconds(3))
+        let (network, shared) = network()
+        network.first.behaviour = .failure(.network("down"))
+        await network.fly(for: .seconds(3))
         #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.shared.written.isEmpty)
-        #expect(network.shared.ended == 1, "the turn to ask is given back")
+        #expect(shared.written.isEmpty)
+        #expect(shared.ended == 1, "the turn to ask is given back")
     }
 
     @Test @Loop func `a denial of a name that may be local waits for LocalDNS, and is not shared`() async throws {
-        let network = Network()
+        let (network, shared) = network()
         let denial = Answer.negative(.nameError, name: try Name("www.example.com"), ttl: 60)
-        network.shared.answers = [
+        shared.answers = [
             SharedAnswer(type: .a, answer: denial, remaining: 60, provider: 0, server: "")
         ]
-        try await network.fly([.a], mayBeLocal: true, for: .seconds(3))
+        await network.fly([.a], mayBeLocal: true, for: .seconds(3))
         #expect(network.addresses(.a) == ["203.0.113.9"])
-        #expect(network.shared.written.isEmpty)
+        #expect(shared.written.isEmpty)
     }
 
     @Test @Loop func `an answer lives no longer than it has left, whatever TTLs are raised to`() async throws {

@@ -7,66 +7,10 @@ import Testing
 @testable import DNSResolver
 
 /// Which upstreams are asked when, and which answer is used, on a clock that the test moves.
-@Suite(.onLoop)
-struct SourceLinesTests {
-    /// One network: two addresses of a provider, a LocalDNS, and the results of one flight so far.
-    @Loop
-    final class Network {
-        let clock = ManualClock()
-        let first: FakeUpstream
-        let second: FakeUpstream
-        let localDNS: FakeUpstream
-        let forwarder: FakeUpstream
-        var provider: FakeProvider
-        var mode = Mode.httpdnsFirst
-        var filter = AddressFilter()
-        private var lookup = Lookup()
-        var results: [RecordType: UpstreamResult] { lookup.results }
-        var sources: [RecordType: Source] { lookup.sources }
-        var finished: Bool { lookup.isOver }
-        var events: [ResolverEvent] = []
+@Suite(.onLoop) struct SourceLinesTests {
+    private typealias Network = LookupNetwork
 
-        init(answersBothFamilies: Bool = true, anyType: Bool = false) {
-            first = FakeUpstream("first", .addresses("192.0.2.1", "2001:db8::1"), clock: clock)
-            second = FakeUpstream("second", .addresses("192.0.2.2", "2001:db8::2"), clock: clock)
-            localDNS = FakeUpstream("localdns", .addresses("203.0.113.9", "2001:db8::9"), clock: clock)
-            forwarder = FakeUpstream("forward", .addresses("198.51.100.1"), clock: clock)
-            provider = FakeProvider(
-                "vendor", addresses: [first, second], answersBothFamilies: answersBothFamilies, anyType: anyType)
-        }
-
-        /// Starts a flight for the name, and runs everything that takes no time.
-        func fly(
-            _ types: [RecordType] = [.a, .aaaa], route: Route = .protect(explicit: false),
-            providers: [FakeProvider]? = nil, mayBeLocal: Bool = false
-        ) async {
-            let lines = SourceLines(
-                mode, providers: providers ?? [provider], filter: filter, localDNS: localDNS, forwarders: [forwarder],
-                clock: clock
-            ) { self.events.append($0) }
-            lookup = Lookup()
-            lookup.begin(
-                lines, providers: providers?.count ?? 1, forwarders: 1, types, route: route,
-                searchDomains: mayBeLocal ? [(try? Name("example.com")) ?? .root] : [], clock: clock)
-            await clock.advance(by: .zero)
-        }
-
-        func addresses(_ type: RecordType) -> [String] {
-            guard case .answer(let answer)? = results[type] else { return [] }
-            return answer.addresses.map(\.description)
-        }
-
-        /// Seconds for which a type has "no such records"; nil: it has another result.
-        func emptyTTL(_ type: RecordType) -> UInt32? {
-            guard case .answer(let answer)? = results[type], answer.isNegative(for: type),
-                answer.responseCode == .noError
-            else { return nil }
-            return answer.authorities.first?.ttl
-        }
-    }
-
-    @Test @Loop
-    func `a healthy service answers both families with one call, and LocalDNS is not asked`() async {
+    @Test @Loop func `a healthy service answers both families with one call, and LocalDNS is not asked`() async {
         let network = Network()
         await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.1"])
@@ -76,16 +20,14 @@ struct SourceLinesTests {
         #expect(network.finished)
     }
 
-    @Test @Loop
-    func `an address that fails at once is followed by the next one at once`() async {
+    @Test @Loop func `an address that fails at once is followed by the next one at once`() async {
         let network = Network()
         network.first.behaviour = .failure(.network("connection refused"))
         await network.fly()
         #expect(network.addresses(.a) == ["192.0.2.2"])
     }
 
-    @Test @Loop
-    func `a silent first address is detected though the second one always answers in time`() async {
+    @Test @Loop func `a silent first address is detected though the second one always answers in time`() async {
         let network = Network()
         network.first.behaviour = .silence
         await network.fly()
@@ -117,8 +59,7 @@ struct SourceLinesTests {
         #expect(network.first.health.isUsable)
     }
 
-    @Test @Loop
-    func `a lone service that asked for five minutes is used within a second of its return`() async {
+    @Test @Loop func `a lone service that asked for five minutes is used within a second of its return`() async {
         let network = Network()
         let vendor = FakeProvider("vendor", addresses: [network.first])
         network.first.behaviour = .failure(.busy("HTTP 503", retryAfter: .seconds(300)))
@@ -132,8 +73,8 @@ struct SourceLinesTests {
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
-    @Test @Loop
-    func `an account that was refused for minutes is used again within 30 s, and was reported once`() async {
+    @Test @Loop func `an account that was refused for minutes is used again within 30 s, and was reported once`() async
+    {
         let network = Network()
         let providers = [
             FakeProvider("vendor", addresses: [network.first]), FakeProvider("other", addresses: [network.second]),
@@ -155,8 +96,7 @@ struct SourceLinesTests {
         #expect(seconds <= 31)
     }
 
-    @Test @Loop
-    func `what says "not so fast" is not awaited, and its answer counts when it comes`() async {
+    @Test @Loop func `what says "not so fast" is not awaited, and its answer counts when it comes`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(250))
         network.first.delay = .milliseconds(20)
@@ -170,8 +110,7 @@ struct SourceLinesTests {
         #expect(network.addresses(.a) == ["192.0.2.1"])
     }
 
-    @Test @Loop
-    func `in mode httpdns-only a name that no provider is for has failed, it is not empty`() async throws {
+    @Test @Loop func `in mode httpdns-only a name that no provider is for has failed, it is not empty`() async throws {
         let network = Network()
         network.mode = .httpdnsOnly
         let other = FakeProvider("vendor", addresses: [network.first], names: [try Name("example.net")])
@@ -201,8 +140,7 @@ struct SourceLinesTests {
         #expect(try eligible(".", .ds) == [1])
     }
 
-    @Test @Loop
-    func `B3: when the service stays silent LocalDNS's unproved answer is given at 2.3 s`() async {
+    @Test @Loop func `B3: when the service stays silent LocalDNS's unproved answer is given at 2.3 s`() async {
         let network = Network()
         network.first.behaviour = .silence
         network.second.behaviour = .silence
@@ -214,8 +152,7 @@ struct SourceLinesTests {
         #expect(network.addresses(.aaaa) == ["2001:db8::9"])
     }
 
-    @Test @Loop
-    func `an empty family of a name that the vendor knows is NODATA, and LocalDNS is not asked`() async {
+    @Test @Loop func `an empty family of a name that the vendor knows is NODATA, and LocalDNS is not asked`() async {
         let network = Network()
         network.first.behaviour = .reply(
             after: .zero,
@@ -245,8 +182,7 @@ struct SourceLinesTests {
         #expect(network.second.asked.count == 2 && network.finished)
     }
 
-    @Test @Loop
-    func `a refused account puts the provider in backoff without a second request`() async {
+    @Test @Loop func `a refused account puts the provider in backoff without a second request`() async {
         let network = Network()
         network.first.behaviour = .failure(.authentication("InvalidSignature"))
         await network.fly()
@@ -270,8 +206,7 @@ struct SourceLinesTests {
 
     /// Both addresses are in backoff: the first may be probed now, and its probe fails after 400 ms; the second one
     /// answers, and may be probed in 150 ms.
-    @Loop
-    private func networkInBackoff() async -> Network {
+    @Loop private func networkInBackoff() async -> Network {
         let network = Network()
         network.first.behaviour = .failure(.network("refused"))
         network.second.behaviour = .failure(.network("refused"))
@@ -298,9 +233,7 @@ struct SourceLinesTests {
         #expect((network.first.probes.count, network.second.probes.count) == (before.0 + 1, before.1))
     }
 
-    @Test @Loop
-    func `an address that is back is asked by the first question after a probe of the only other one has failed`()
-        async
+    @Test @Loop func `an address that is back is asked by the first question after a probe of the other failed`() async
     {
         let network = Network()
         network.mode = .httpdnsOnly
@@ -315,8 +248,7 @@ struct SourceLinesTests {
     }
 
     /// Puts the first address into a long backoff: its next probe is not due for seconds.
-    @Loop
-    private func failFirst(_ network: Network, providers: [FakeProvider]? = nil) async {
+    @Loop private func failFirst(_ network: Network, providers: [FakeProvider]? = nil) async {
         network.first.behaviour = .failure(.network("refused"))
         for _ in 0..<40 {
             await network.fly(providers: providers)
@@ -324,8 +256,7 @@ struct SourceLinesTests {
         }
     }
 
-    @Test @Loop
-    func `a name that is slow at an address which answers others has no other one probed early`() async {
+    @Test @Loop func `a name that is slow at an address which answers others has no other one probed early`() async {
         let network = Network()
         network.mode = .httpdnsOnly
         await failFirst(network)
@@ -365,8 +296,7 @@ struct SourceLinesTests {
         #expect(network.provider.leftOutCount == 1)
     }
 
-    @Test @Loop
-    func `a wrong certificate is reported once, and once more when it is right again`() async {
+    @Test @Loop func `a wrong certificate is reported once, and once more when it is right again`() async {
         let network = Network()
         network.first.behaviour = .failure(.certificate("the certificate has expired"))
         let vendor = FakeProvider("vendor", addresses: [network.first])
@@ -397,8 +327,7 @@ struct SourceLinesTests {
         #expect((6...15).contains(network.first.probes.count))
     }
 
-    @Test @Loop
-    func `the first address out of backoff is asked, however fast the next one is`() async {
+    @Test @Loop func `the first address out of backoff is asked, however fast the next one is`() async {
         let network = Network()
         network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
         network.second.behaviour = .addresses("192.0.2.2", after: .milliseconds(10))
@@ -412,8 +341,7 @@ struct SourceLinesTests {
         #expect(network.addresses(.a) == ["192.0.2.1"] && network.second.asked.count == 1)
     }
 
-    @Test @Loop
-    func `when many questions come as the pause of a refused account ends, it is probed once`() async {
+    @Test @Loop func `when many questions come as the pause of a refused account ends, it is probed once`() async {
         let network = Network()
         network.first.behaviour = .failure(.authentication("InvalidSignature"))
         await network.fly()
@@ -439,8 +367,7 @@ struct SourceLinesTests {
         #expect(network.localDNS.asked.isEmpty && network.first.asked.count == (anyType ? 1 : 0))
     }
 
-    @Test @Loop
-    func `a type that no provider answers goes to LocalDNS`() async {
+    @Test @Loop func `a type that no provider answers goes to LocalDNS`() async {
         let network = Network()
         network.localDNS.behaviour = .reply(
             after: .zero, [.mx: .answer(.negative(name: .root, ttl: 60))])

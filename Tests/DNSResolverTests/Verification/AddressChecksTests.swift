@@ -7,8 +7,7 @@ import Testing
 @testable import DNSResolver
 
 /// How many handshakes are made, when, and how long their verdicts are valid.
-@Suite(.onLoop)
-struct AddressChecksTests {
+@Suite(.onLoop) struct AddressChecksTests {
     /// The checks of one daemon, and servers whose behaviour the test sets.
     @Loop
     final class Bench {
@@ -27,11 +26,13 @@ struct AddressChecksTests {
 
         /// Requests a verdict, which is stored under `label`.
         ///
+        /// - Parameter server: what is at the address from now on; nil: what was there.
         @discardableResult
         func begin(
-            _ address: String, _ name: String = "www.example.com", within limit: Duration = .milliseconds(400),
-            from client: String = "127.0.0.1", as label: String? = nil
+            _ address: String, _ name: String = "www.example.com", at server: FakeHandshake.Server? = nil,
+            within limit: Duration = .milliseconds(400), from client: String = "127.0.0.1", as label: String? = nil
         ) -> (any Cancellable)? {
+            if let server { handshake.servers[address] = server }
             guard let ip = IPAddress(address), let name = try? Name(name), let client = IPAddress(client) else {
                 return nil
             }
@@ -49,8 +50,7 @@ struct AddressChecksTests {
     ]) @Loop
     func `each kind of server has its verdict`(server: FakeHandshake.Server, verdict: AddressVerdict) async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = server
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", at: server)
         await bench.advance()
         #expect(bench.verdicts == ["192.0.2.1": verdict])
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
@@ -58,8 +58,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a slow server is known when it is asked for again`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", at: .init(.verified, after: .milliseconds(900)))
         await bench.advance(900)
         #expect(bench.verdicts == ["192.0.2.1": .unchecked])
         bench.begin("192.0.2.1", as: "again")
@@ -70,8 +69,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a verdict that is known is reported, but not before the request returns`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", at: .honest)
         await bench.advance()
         bench.begin("192.0.2.1", as: "known")
         #expect(bench.verdicts["known"] == nil)
@@ -98,8 +96,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a verdict is one on this name alone`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1", "a.example.com")
+        bench.begin("192.0.2.1", "a.example.com", at: .honest)
         bench.begin("192.0.2.1", "b.example.com")
         await bench.advance()
         #expect(bench.handshake.attempts.map(\.name).sorted() == ["a.example.com", "b.example.com"])
@@ -111,8 +108,7 @@ struct AddressChecksTests {
         bench.begin("192.0.2.1")
         bench.begin("192.0.2.3")
         await bench.advance(1_500)
-        bench.handshake.servers["192.0.2.2"] = .init(.verified, after: .milliseconds(100))
-        bench.begin("192.0.2.2")
+        bench.begin("192.0.2.2", at: .init(.verified, after: .milliseconds(100)))
         await bench.advance()
         bench.checks.forgetAll()
         await bench.advance(100)
@@ -125,12 +121,10 @@ struct AddressChecksTests {
 
     @Test @Loop func `on another network a check makes a handshake of its own, beside none of the old one`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .silent
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", at: .silent)
         await bench.advance(100)
         bench.checks.forgetAll()
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1", as: "there")
+        bench.begin("192.0.2.1", at: .honest, as: "there")
         await bench.advance()
         #expect(bench.verdicts == ["there": .verified])
         #expect(bench.handshake.cancelled == 1)
@@ -156,8 +150,7 @@ struct AddressChecksTests {
     @Test @Loop func `no more than 64 are under way, and those without a turn are unchecked in time`() async {
         let bench = Bench()
         for number in 1...(AddressChecks.limit + 4) {
-            bench.handshake.servers["192.0.2.\(number)"] = .silent
-            bench.begin("192.0.2.\(number)")
+            bench.begin("192.0.2.\(number)", at: .silent)
         }
         await bench.advance(10)
         #expect(bench.handshake.underWay == AddressChecks.limit)
@@ -170,8 +163,8 @@ struct AddressChecksTests {
 
     @Test @Loop func `a verdict is awaited until the end of the time for it`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .init(.verified, after: .milliseconds(900))
-        bench.begin("192.0.2.1", within: .milliseconds(899), as: "short")
+        bench.begin(
+            "192.0.2.1", at: .init(.verified, after: .milliseconds(900)), within: .milliseconds(899), as: "short")
         bench.begin("192.0.2.1", within: .milliseconds(901), as: "long")
         await bench.advance(898)
         #expect(bench.verdicts.isEmpty)
@@ -185,11 +178,9 @@ struct AddressChecksTests {
     {
         let bench = Bench()
         let requests = (1...AddressChecks.limit).map { number in
-            bench.handshake.servers["192.0.2.\(number)"] = .silent
-            return bench.begin("192.0.2.\(number)", within: isCancelled ? .seconds(9) : .milliseconds(100))
+            return bench.begin("192.0.2.\(number)", at: .silent, within: isCancelled ? .seconds(9) : .milliseconds(100))
         }
-        bench.handshake.servers["198.51.100.1"] = .honest
-        bench.begin("198.51.100.1", within: .seconds(2))
+        bench.begin("198.51.100.1", at: .honest, within: .seconds(2))
         await bench.advance(100)
         if isCancelled { requests[0]?.cancel() }
         await bench.advance()
@@ -201,8 +192,7 @@ struct AddressChecksTests {
     @Test @Loop func `a check displaces none of its own client, nor of one with as many under way`() async {
         let bench = Bench()
         func begin(_ address: String, from client: String) {
-            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(400))
-            bench.begin(address, within: .seconds(3), from: client)
+            bench.begin(address, at: .init(.verified, after: .milliseconds(400)), within: .seconds(3), from: client)
         }
         let numbers = 1...AddressChecks.limit / 2
         for number in numbers { begin("10.1.0.\(number)", from: "192.0.2.1") }
@@ -230,14 +220,14 @@ struct AddressChecksTests {
         // Each takes 0.1 s, so that places become free one after the other.
         for number in 0..<200 {
             let address = "198.51.\(number).1"
-            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
-            bench.begin(address, "n\(number).example.com", from: "2001:db8::\(number + 1)")
+            bench.begin(
+                address, "n\(number).example.com", at: .init(.verified, after: .milliseconds(100)),
+                from: "2001:db8::\(number + 1)")
         }
         await bench.advance()
         for number in 1...8 {
             let address = "192.0.2.\(number)"
-            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
-            bench.begin(address, from: "192.0.2.\(number)")
+            bench.begin(address, at: .init(.verified, after: .milliseconds(100)), from: "192.0.2.\(number)")
         }
         await bench.advance(100)
         await bench.advance(100)
@@ -248,13 +238,12 @@ struct AddressChecksTests {
         let bench = Bench()
         for number in 0..<1_100 {
             let address = "10.\(number / 250).\(number % 250).1"
-            bench.handshake.servers[address] = .init(.verified, after: .milliseconds(100))
-            bench.begin(address, "n\(number).example.com", from: "192.0.2.66")
+            bench.begin(
+                address, "n\(number).example.com", at: .init(.verified, after: .milliseconds(100)), from: "192.0.2.66")
         }
         await bench.advance()
         #expect(bench.checks.pending.count == AddressChecks.limit + 1_024)
-        bench.handshake.servers["198.51.100.1"] = .honest
-        bench.begin("198.51.100.1", from: "192.0.2.1")
+        bench.begin("198.51.100.1", at: .honest, from: "192.0.2.1")
         await bench.advance()
         #expect(bench.verdicts["198.51.100.1"] == .verified)
     }
@@ -263,8 +252,7 @@ struct AddressChecksTests {
     /// `clients`, at a new address that answers after 200 ms; the hijacker's names are asked for by 192.0.2.66.
     ///
     /// - Returns: how many of the honest names were verified in the time of their question, of how many.
-    @Loop
-    private func flood(_ bench: Bench, honest clients: [String], rounds: Int) async -> (verified: Int, all: Int) {
+    @Loop private func flood(_ bench: Bench, honest clients: [String], rounds: Int) async -> (verified: Int, all: Int) {
         for round in 0..<rounds {
             for (number, client) in clients.enumerated() {
                 let address = "198.51.\(round).\(number + 1)"
@@ -275,8 +263,8 @@ struct AddressChecksTests {
             }
             for number in 0..<40 {
                 let address = "10.\(round).\(number).1"
-                bench.handshake.servers[address] = .silent
-                bench.begin(address, "n.example.com", within: Duration.milliseconds(2_250), from: "192.0.2.66")
+                bench.begin(
+                    address, "n.example.com", at: .silent, within: Duration.milliseconds(2_250), from: "192.0.2.66")
             }
             await bench.advance(100)
         }
@@ -294,8 +282,7 @@ struct AddressChecksTests {
 
     @Test @Loop func `a silent address is one without TLS for 30 s, for all names, and then checked again`() async {
         let bench = Bench()
-        bench.handshake.servers["192.0.2.1"] = .silent
-        bench.begin("192.0.2.1", "first.example.com", within: Duration.milliseconds(2_250))
+        bench.begin("192.0.2.1", "first.example.com", at: .silent, within: Duration.milliseconds(2_250))
         await bench.advance(1_500)
         #expect(bench.verdicts == ["192.0.2.1": .unverified])
         bench.handshake.servers["192.0.2.1"] = .honest
@@ -322,13 +309,14 @@ struct AddressChecksTests {
 
     @Test @Loop func `a slow server of one client is not displaced by a client with more checks under way`() async {
         let bench = Bench()
-        bench.handshake.servers["198.51.100.1"] = .init(.verified, after: .milliseconds(1_200))
-        bench.begin("198.51.100.1", within: Duration.milliseconds(2_250), from: "192.0.2.1")
+        bench.begin(
+            "198.51.100.1", at: .init(.verified, after: .milliseconds(1_200)), within: Duration.milliseconds(2_250),
+            from: "192.0.2.1")
         for round in 0..<15 {
             for number in 0..<40 {
                 let address = "10.\(round).\(number).1"
-                bench.handshake.servers[address] = .silent
-                bench.begin(address, "n.example.com", within: Duration.milliseconds(2_250), from: "192.0.2.66")
+                bench.begin(
+                    address, "n.example.com", at: .silent, within: Duration.milliseconds(2_250), from: "192.0.2.66")
             }
             await bench.advance(100)
         }
@@ -342,8 +330,7 @@ struct AddressChecksTests {
             bench.begin("192.0.2.1", "n\(number).attacker.example", as: "\(number)")
             await bench.advance(1_600)
         }
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1", "www.bank.example", as: "bank")
+        bench.begin("192.0.2.1", "www.bank.example", at: .honest, as: "bank")
         await bench.advance()
         #expect(bench.verdicts["bank"] == .verified)
     }
@@ -357,8 +344,7 @@ struct AddressChecksTests {
             #expect(bench.verdicts == ["192.0.2.1": .unreachable])
         }
         #expect(bench.handshake.attempts.count == 3)
-        bench.handshake.servers["192.0.2.1"] = .honest
-        bench.begin("192.0.2.1")
+        bench.begin("192.0.2.1", at: .honest)
         await bench.advance()
         #expect(bench.verdicts == ["192.0.2.1": .verified])
     }
@@ -380,8 +366,7 @@ struct AddressChecksTests {
         #expect(ports("192.0.2.3") == [443, 8443, 9443])
     }
 
-    @Test @Loop
-    func `what an earlier process detected holds for the rest of its time, and no longer than a new verdict`()
+    @Test @Loop func `what an earlier process detected holds for its time, no longer than a new verdict`()
         async throws
     {
         let bench = Bench()
@@ -411,8 +396,7 @@ struct AddressChecksTests {
         for (address, server) in [
             ("192.0.2.1", FakeHandshake.Server.honest), ("192.0.2.2", .refusing), ("192.0.2.3", .hijacker),
         ] {
-            bench.handshake.servers[address] = server
-            bench.begin(address)
+            bench.begin(address, at: server)
             await bench.advance()
         }
         #expect(learned == ["www.example.com 192.0.2.1 verified 600", "www.example.com 192.0.2.3 forged 300"])

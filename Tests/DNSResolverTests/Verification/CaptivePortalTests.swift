@@ -3,7 +3,6 @@ import DNSWire
 import Testing
 
 /// What looks like a captive portal.
-@Suite
 struct CaptivePortalTests {
     private static let portal = IPAddress.v4(0x0a00_0001)
     private static let other = IPAddress.v4(0xcb00_7142)

@@ -9,15 +9,13 @@ import Testing
 
 /// Many names at once, or distant servers: which answers of LocalDNS clients get when HTTPDNS fails and handshakes are
 /// slow.
-@Suite(.onLoop)
-struct CertificateBurstTests {
+@Suite(.onLoop) struct CertificateBurstTests {
     private static let addresses = ["203.0.113.9", "2001:db8::66"]
 
     /// HTTPDNS fails at once, and LocalDNS returns the same two addresses for every name.
-    @Loop
-    private func machine(listed: Bool, _ server: FakeHandshake.Server) throws -> ResolverTests.Machine {
+    @Loop private func machine(listed: Bool, _ server: FakeHandshake.Server) throws -> Machine {
         let protect = listed ? [try Name("example.com")] : []
-        let machine = ResolverTests.Machine(
+        let machine = Machine(
             policy: RoutePolicy(mode: .httpdnsFirst, protect: NameList(protect)), check: .auto)
         machine.vendor.behaviour = .failure(.network("refused"))
         machine.localDNS.behaviour = .addresses(Self.addresses[0], Self.addresses[1])
@@ -26,21 +24,18 @@ struct CertificateBurstTests {
     }
 
     /// Asks for A and AAAA of so many names at once, and waits as long as clients do.
-    @Loop
-    private func ask(_ machine: ResolverTests.Machine, names: Int) async -> [ResolverTests.Reply] {
-        var replies: [ResolverTests.Reply] = []
+    @Loop private func ask(_ machine: Machine, names: Int) async -> [ClientReply] {
+        var replies: [ClientReply] = []
         for number in 0..<names {
             for type in [RecordType.a, .aaaa] {
-                let reply = ResolverTests.Reply(clock: machine.clock)
-                machine.start("n\(number).example.com", type, reply)
-                replies.append(reply)
+                replies.append(machine.start("n\(number).example.com", type))
             }
         }
         await machine.clock.advance(by: Budget.answer)
         return replies
     }
 
-    @Loop private func isGiven(_ reply: ResolverTests.Reply) -> Bool { Self.addresses.contains { reply.has($0) } }
+    @Loop private func isGiven(_ reply: ClientReply) -> Bool { Self.addresses.contains { reply.has($0) } }
 
     @Test(arguments: [false, true], [(1, 450), (1, 1_400), (20, 150), (100, 150), (20, 450)]) @Loop
     func `a forged answer is given to none, however many names and however slow the handshake`(
@@ -79,11 +74,10 @@ struct CertificateBurstTests {
         let outcome = isHonest ? HandshakeOutcome.verified : FakeHandshake.Server.hijacker.outcome
         let own = (1...100).map { ["198.51.100.\($0)", "2001:db8:1::\($0)"] }
         for address in own.joined() { machine.handshake.servers[address] = .init(outcome, after: .milliseconds(150)) }
-        var replies: [(reply: ResolverTests.Reply, own: String)] = []
+        var replies: [(reply: ClientReply, own: String)] = []
         for (number, addresses) in own.enumerated() {
             for (type, address) in zip([RecordType.a, .aaaa], addresses) {
-                replies.append((ResolverTests.Reply(clock: machine.clock), address))
-                machine.start("n\(number).example.com", type, replies[replies.count - 1].reply)
+                replies.append((machine.start("n\(number).example.com", type), address))
             }
             await machine.clock.advance(by: .milliseconds(1))
         }
@@ -98,9 +92,7 @@ struct CertificateBurstTests {
         #expect(replies.allSatisfy { $0.reply.response != nil && $0.reply.waited ?? .seconds(9) <= Budget.answer })
     }
 
-    @Test @Loop func `an answer with a verified address does not wait for its silent ones longer than 0.3 s`()
-        async throws
-    {
+    @Test @Loop func `an answer with a verified address waits for its silent ones for 0.3 s at most`() async throws {
         let machine = try machine(listed: false, .honest)
         machine.localDNS.behaviour = .addresses("203.0.113.7", Self.addresses[0], "203.0.113.8")
         for address in ["203.0.113.7", "203.0.113.8"] { machine.handshake.servers[address] = .silent }

@@ -7,8 +7,7 @@ import TestUpstreams
 import Testing
 
 /// The journal of forged responses.
-@Suite(.onLoop)
-struct HijackJournalTests {
+@Suite(.onLoop) struct HijackJournalTests {
     /// A network with a hijacker, and the time of day.
     @Loop
     final class Network {
@@ -75,9 +74,7 @@ struct HijackJournalTests {
         )
     }
 
-    @Test @Loop func `one certificate at addresses of unrelated names is the network's doing, not LocalDNS's`()
-        async throws
-    {
+    @Test @Loop func `one certificate at unrelated names' addresses is the network's, not LocalDNS's`() async throws {
         let network = Network()
         try await network.lie(about: "www.example.com", from: "192.0.2.1", showing: "aa", at: 100)
         try await network.lie(about: "www.example.net", from: "192.0.2.2", showing: "aa", at: 101)
@@ -100,9 +97,7 @@ struct HijackJournalTests {
         #expect(portals.count == 1 && network.events.count == 2)
     }
 
-    @Test @Loop func `what was written down before the portal was recognized is removed, also from what is stored`()
-        async throws
-    {
+    @Test @Loop func `what was written down before the portal was known is removed, also from storage`() async throws {
         let network = Network()
         let journal = try #require(network.journal)
         var stored: [String] = []
@@ -132,9 +127,7 @@ struct HijackJournalTests {
         #expect(try #require(network.journal).entries.count == 3)
     }
 
-    @Test @Loop func `on another network, or two minutes later, the portal's certificate is a forgery again`()
-        async throws
-    {
+    @Test @Loop func `on another network, or two minutes later, a portal's certificate is a forgery`() async throws {
         for isOtherNetwork in [false, true] {
             let network = Network()
             try await network.lie(about: "www.example.com", showing: "aa", at: 100)

@@ -8,9 +8,7 @@ import Testing
 @testable import DNSResolver
 
 /// Worlds in which a client could get no answer, or a late one, from a question to its answer.
-@Suite(.onLoop)
-struct LateAnswerTests {
-    private typealias Machine = ResolverTests.Machine
+@Suite(.onLoop) struct LateAnswerTests {
     private static let given = "203.0.113.9"
 
     /// When after the probe before its return the provider answers again.
@@ -28,7 +26,7 @@ struct LateAnswerTests {
         }
         let probes = machine.vendor.probes.count
         for _ in 0..<2_000 where machine.vendor.probes.count == probes {
-            machine.start("www.example.com", .a, ResolverTests.Reply(clock: machine.clock))
+            machine.start()
             await machine.clock.advance(by: .milliseconds(1))
         }
         #expect(machine.vendor.probes.count == probes + 1)
@@ -51,10 +49,9 @@ struct LateAnswerTests {
         machine.vendor.behaviour = .silence
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         machine.handshake.servers[Self.given] = isHonest ? .honest : .refusing
-        let (first, late) = (ResolverTests.Reply(clock: machine.clock), ResolverTests.Reply(clock: machine.clock))
-        machine.start("www.example.com", .a, first)
+        let first = machine.start()
         await machine.clock.advance(by: .milliseconds(500))
-        machine.start("www.example.com", .a, late, after: .seconds(2))
+        let late = machine.start(after: .seconds(2))
         await machine.clock.advance(by: .milliseconds(299))
         #expect(late.response == nil)
         await machine.clock.advance(by: .milliseconds(1))
@@ -121,9 +118,7 @@ struct LateAnswerTests {
         #expect(await machine.ask().has("198.51.100.7"))
     }
 
-    @Test @Loop func `B24: while a provider says "not so fast" to everything LocalDNS's answers are given at once`()
-        async
-    {
+    @Test @Loop func `B24: while a provider says "not so fast" to all LocalDNS's answers are given at once`() async {
         let machine = Machine()
         machine.vendor.behaviour = .failure(.busy("HTTP 429", retryAfter: .seconds(3_600)))
         _ = await machine.ask("first.example.com")
@@ -145,11 +140,7 @@ struct LateAnswerTests {
         if isStale { await machine.clock.advance(by: .seconds(70)) }
         machine.failEverything()
         let asked = machine.vendor.asked.count
-        machine.resolver.replace(
-            with: ResolverPolicy(
-                localAnswers: machine.policy.localAnswers, routes: RoutePolicy(bypass: [try Name("corp.example")]),
-                lines: machine.policy.lines, sources: machine.policy.sources),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
+        machine.reload(routes: RoutePolicy(bypass: [try Name("corp.example")]))
         let reply = await machine.ask()
         #expect(reply.has("192.0.2.1") && reply.isStale == isStale)
         #expect(machine.vendor.asked.count == asked + (isStale ? 1 : 0))

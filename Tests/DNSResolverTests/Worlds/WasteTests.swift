@@ -7,13 +7,11 @@ import TestUpstreams
 import Testing
 
 /// Worlds in which questions could be asked for nothing, from a question to its answer.
-@Suite(.onLoop)
-struct WasteTests {
+@Suite(.onLoop) struct WasteTests {
     /// The page has 1, then 2, then 5 s, where the world has 5 s (RFC 9520).
-    @Test @Loop func `C2: a provider that fails a name which clients ask for all the time is asked after 1, 2 and 5 s`()
-        async
+    @Test @Loop func `C2: a provider that fails a name which clients always ask for is asked after 1, 2 and 5 s`() async
     {
-        let machine = ResolverTests.Machine()
+        let machine = Machine()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(70))
         machine.vendor.behaviour = .failure(.responseCode(.serverFailure))
@@ -36,7 +34,7 @@ struct WasteTests {
     @Test @Loop func `one call is enough for clients with and without DO and CD where no service has signatures`() async
     {
         for first in 0..<4 {
-            let machine = ResolverTests.Machine()
+            let machine = Machine()
             for (signed, checkingDisabled) in Self.flags[first...] + Self.flags[..<first] {
                 for type in [RecordType.a, .aaaa] {
                     let reply = await machine.ask(
@@ -49,7 +47,7 @@ struct WasteTests {
     }
 
     @Test @Loop func `a service that knows CD alone is asked apart for clients with CD, not for those with DO`() async {
-        let machine = ResolverTests.Machine(takesCheckingDisabled: true)
+        let machine = Machine(takesCheckingDisabled: true)
         for (signed, checkingDisabled) in Self.flags + Self.flags {
             _ = await machine.ask(signed: signed, checkingDisabled: checkingDisabled)
         }
@@ -59,7 +57,7 @@ struct WasteTests {
 
     @Test @Loop func `a service with signatures that is asked for other names costs a name no call`() async throws {
         let own = FakeProvider("own", addresses: [], anyType: true, names: [try Name("corp.example")])
-        let machine = ResolverTests.Machine(others: [own])
+        let machine = Machine(others: [own])
         for (signed, checkingDisabled) in Self.flags {
             let reply = await machine.ask(signed: signed, checkingDisabled: checkingDisabled)
             #expect(reply.has("192.0.2.1"))
@@ -71,7 +69,7 @@ struct WasteTests {
     func `from the second question with DO on, the UDP threads find a provider's answer, and none of LocalDNS`(
         isProvider: Bool
     ) async throws {
-        let machine = ResolverTests.Machine()
+        let machine = Machine()
         if !isProvider { machine.vendor.behaviour = .failure(.network("cut")) }
         let question = Question(name: try Name("www.example.com"), type: .a)
         for _ in 0..<2 { #expect(await machine.ask(signed: true).has(isProvider ? "192.0.2.1" : "203.0.113.9")) }
@@ -80,7 +78,7 @@ struct WasteTests {
     }
 
     @Test @Loop func `where LocalDNS is asked first it is asked with DO for the clients that want signatures`() async {
-        let machine = ResolverTests.Machine(policy: RoutePolicy(mode: .localDNSFirst))
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSFirst))
         _ = await machine.ask()
         let asked = machine.localDNS.asked.count
         _ = await machine.ask(signed: true)

@@ -8,14 +8,11 @@ import Testing
 @testable import DNSResolver
 
 /// Worlds in which a client could get a wrong address, from a question to its answer.
-@Suite(.onLoop)
-struct WrongAddressTests {
-    private typealias Machine = ResolverTests.Machine
+@Suite(.onLoop) struct WrongAddressTests {
     private static let given = "203.0.113.9"
 
     /// A machine that no provider answers.
-    @Loop
-    private func cutOff(listed: Bool = false) throws -> Machine {
+    @Loop private func cutOff(listed: Bool = false) throws -> Machine {
         let machine = Machine(
             policy: listed ? RoutePolicy(protect: [try Name("example.com"), try Name("example.net")]) : RoutePolicy(),
             check: .auto)
@@ -24,9 +21,7 @@ struct WrongAddressTests {
         return machine
     }
 
-    @Test @Loop func `A8: a certificate that is shown for every name is no evidence, and its address given to none`()
-        async throws
-    {
+    @Test @Loop func `A8: a certificate shown for every name is no evidence, its address given to none`() async throws {
         let machine = try cutOff()
         let evidence = CertificateEvidence(reason: "the certificate is for another name", fingerprint: "aa")
         machine.handshake.servers[Self.given] = .init(.wrongCertificate(evidence))
@@ -42,8 +37,7 @@ struct WrongAddressTests {
         let machine = try cutOff(listed: true)
         machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(1_400))
         let names = (1..<2_000).map { "n\($0).example.net" } + ["www.example.com"]
-        let replies = names.map { _ in ResolverTests.Reply(clock: machine.clock) }
-        for (name, reply) in zip(names, replies) { machine.start(name, .a, reply, from: .v4(0xc000_0242)) }
+        let replies = names.map { machine.start($0, from: .v4(0xc000_0242)) }
         await machine.clock.advance(by: .seconds(20))
         #expect(replies.last?.failure == .serverFailure)
         machine.handshake.servers[Self.given] = .honest
@@ -55,7 +49,7 @@ struct WrongAddressTests {
         machine.handshake.servers[Self.given] = .init(
             FakeHandshake.Server.hijacker.outcome, after: .milliseconds(1_400))
         let names = (1..<2_000).map { "n\($0).example.net" } + ["www.example.com"]
-        for name in names { machine.start(name, .a, ResolverTests.Reply(clock: machine.clock), from: .v4(0xc000_0242)) }
+        for name in names { machine.start(name, .a, from: .v4(0xc000_0242)) }
         await machine.clock.advance(by: .seconds(20))
         #expect(await machine.ask("www.example.com", from: .v4(0xc000_0307)).failure == .serverFailure)
     }
@@ -68,7 +62,7 @@ struct WrongAddressTests {
         machine.vendor.probeBehaviour = .addresses("192.0.2.1")
         for round in 0..<10 {
             machine.vendor.behaviour = .failure(refusal)
-            machine.start("n\(round).other.example", .a, ResolverTests.Reply(clock: machine.clock))
+            machine.start("n\(round).other.example", .a)
             await machine.clock.advance(by: .milliseconds(10))
             machine.vendor.behaviour = .addresses("192.0.2.1")
             #expect(await machine.ask("n\(round).example.com").has("192.0.2.1"))

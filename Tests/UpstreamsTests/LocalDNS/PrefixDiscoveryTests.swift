@@ -8,8 +8,7 @@ import Testing
 @testable import Upstreams
 
 /// How the prefix of a network's translator is found (RFC 7050).
-@Suite(.onLoop)
-struct PrefixDiscoveryTests {
+@Suite(.onLoop) struct PrefixDiscoveryTests {
     @Loop
     private final class Machine {
         let clock = ManualClock()
@@ -45,9 +44,7 @@ struct PrefixDiscoveryTests {
         #expect(machine.localDNS.asked.map(\.types) == [[.aaaa]])
     }
 
-    @Test @Loop func `the question for it is one of the daemon, without signatures and without a client's network`()
-        async
-    {
+    @Test @Loop func `the question for it is the daemon's, without signatures and a client's network`() async {
         let machine = Machine(Self.found)
         await machine.begin()
         let asked = machine.localDNS.asked
@@ -55,9 +52,7 @@ struct PrefixDiscoveryTests {
         #expect(asked.allSatisfy { $0.clientNetwork == nil && $0.holder == .daemon })
     }
 
-    @Test @Loop func `where it is not wanted LocalDNS is not asked, and a prefix that was found is forgotten at once`()
-        async
-    {
+    @Test @Loop func `where it is not wanted LocalDNS is not asked, and a prefix that was found forgotten`() async {
         let machine = Machine(Self.found)
         await machine.begin(isWanted: false, for: .seconds(600))
         #expect(machine.localDNS.asked.isEmpty && machine.heard.isEmpty)

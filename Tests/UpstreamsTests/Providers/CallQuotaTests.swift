@@ -5,7 +5,6 @@ import Testing
 @testable import DNSResolver
 @testable import Upstreams
 
-@Suite
 struct CallQuotaTests {
     /// 2026-03-01, 00:00 UTC, in seconds since 1970.
     private static let march: Int64 = 1_772_323_200
@@ -82,16 +81,14 @@ struct CallQuotaTests {
             day: CallCount(period: day, calls: calls), month: CallCount(period: month, calls: ofMonth), since: nil)
     }
 
-    @Test
-    func `no call beyond the limit of a day is let through`() {
+    @Test func `no call beyond the limit of a day is let through`() {
         var calls = CallQuota(dailyLimit: 3)
         let taken = (0..<5).map { _ in calls.take(at: Self.midnight) }
         #expect(taken == [true, true, true, false, false])
         #expect(calls.count(.day, at: Self.midnight).calls == 3 && calls.exhausted(at: Self.midnight) == .day)
     }
 
-    @Test
-    func `no call beyond the limit of a month is let through until the next month`() {
+    @Test func `no call beyond the limit of a month is let through until the next month`() {
         var calls = CallQuota(dailyLimit: 2, monthlyLimit: 3)
         let days = [0, 0, 0, 1, 1].map { Self.midnight + $0 * Self.secondsPerDay }
         #expect(days.map { calls.take(at: $0) } == [true, true, false, true, false])
@@ -101,8 +98,7 @@ struct CallQuotaTests {
         #expect(isTaken && calls.count(.month, at: Self.december).calls == 1)
     }
 
-    @Test
-    func `a new day begins at midnight UTC`() {
+    @Test func `a new day begins at midnight UTC`() {
         var calls = CallQuota(dailyLimit: 1)
         #expect(calls.take(at: Self.midnight - 1) == true)
         #expect(calls.take(at: Self.midnight - 1) == false)
@@ -110,8 +106,7 @@ struct CallQuotaTests {
         #expect(calls.take(at: Self.midnight) == true)
     }
 
-    @Test
-    func `a clock that is set back allows no calls again`() {
+    @Test func `a clock that is set back allows no calls again`() {
         var calls = CallQuota(dailyLimit: 2, monthlyLimit: 3)
         _ = calls.take(at: Self.december)
         _ = calls.take(at: Self.december)
@@ -150,8 +145,7 @@ struct CallQuotaTests {
         #expect(calls.exhausted(at: Self.midnight) == nil)
     }
 
-    @Test
-    func `what was counted before a restart counts in the same day and month, not in the next`() {
+    @Test func `what was counted before a restart counts in the same day and month, not in the next`() {
         var calls = CallQuota(dailyLimit: 2)
         _ = calls.take(at: Self.midnight)
         let record = calls.record(at: Self.midnight)
@@ -167,16 +161,14 @@ struct CallQuotaTests {
         #expect(restored(at: Self.december).count(.month, at: Self.december).calls == 0)
     }
 
-    @Test
-    func `days before 1970 are days too`() {
+    @Test func `days before 1970 are days too`() {
         var calls = CallQuota(dailyLimit: 1)
         #expect(calls.take(at: -1) == true)
         #expect(calls.take(at: -86_400) == false)
         #expect(calls.take(at: 0) == true)
     }
 
-    @Test
-    func `what an earlier process counted is added to what was counted since, and never lost to a wrong clock`() {
+    @Test func `what an earlier process counted is added to what was counted since, and never lost to a wrong clock`() {
         var calls = CallQuota(dailyLimit: 10)
         _ = calls.take(at: Self.midnight)
         let day = Self.midnight / Self.secondsPerDay
@@ -191,8 +183,7 @@ struct CallQuotaTests {
         #expect(calls.take(at: Self.midnight) == false)
     }
 
-    @Test
-    func `the first call beyond four fifths of a limit is said, once`() {
+    @Test func `the first call beyond four fifths of a limit is said, once`() {
         var calls = CallQuota(dailyLimit: 10, monthlyLimit: 15)
         var near: [CallPeriod?] = []
         for number in 0..<14 {
@@ -204,8 +195,7 @@ struct CallQuotaTests {
         #expect(near.firstIndex(of: .month) == 11 && near.lastIndex(of: .month) == 11)
     }
 
-    @Test
-    func `the forecast is for the whole month, from the mean since counting began`() {
+    @Test func `the forecast is for the whole month, from the mean since counting began`() {
         var calls = CallQuota(dailyLimit: 0)
         #expect(calls.forecast(at: Self.midnight) == nil)
         for hour in 0..<48 {
@@ -217,8 +207,7 @@ struct CallQuotaTests {
         #expect(calls.forecast(at: later)?.billed == 17 * 24 * 5)
     }
 
-    @Test
-    func `the forecast goes on after a restart, and a senseless beginning is ignored`() {
+    @Test func `the forecast goes on after a restart, and a senseless beginning is ignored`() {
         var calls = CallQuota(dailyLimit: 0)
         for _ in 0..<10 { _ = calls.take(at: Self.midnight) }
         var record = calls.record(at: Self.midnight)
@@ -231,8 +220,7 @@ struct CallQuotaTests {
         }
     }
 
-    @Test
-    func `a day that has ended is given once, with its month and what was foreseen`() throws {
+    @Test func `a day that has ended is given once, with its month and what was foreseen`() throws {
         var calls = CallQuota(dailyLimit: 0)
         for hour in 0..<24 {
             _ = calls.take(at: Self.midnight + Int64(hour) * 3_600)
@@ -251,8 +239,7 @@ struct CallQuotaTests {
         #expect(again == nil)
     }
 
-    @Test
-    func `a day that ended while no process ran is given after the restart`() {
+    @Test func `a day that ended while no process ran is given after the restart`() {
         var first = CallQuota(dailyLimit: 0)
         _ = first.take(at: Self.midnight)
         var second = CallQuota(dailyLimit: 0)
@@ -265,8 +252,7 @@ struct CallQuotaTests {
         #expect(none == nil)
     }
 
-    @Test
-    func `what others leave of a limit holds in its period, and narrows the limit of this server alone`() {
+    @Test func `what others leave of a limit holds in its period, and narrows the limit of this server alone`() {
         var calls = CallQuota(dailyLimit: 10)
         let day = Self.midnight / Self.secondsPerDay
         calls.allow(CallQuota.Allowance(number: day, left: 0, isFinal: false), in: .day)
@@ -278,8 +264,7 @@ struct CallQuotaTests {
         #expect(calls.isFinal(.day, at: Self.midnight))
     }
 
-    @Test
-    func `what is billed is counted beside the calls, for the day and the month`() {
+    @Test func `what is billed is counted beside the calls, for the day and the month`() {
         var calls = CallQuota(dailyLimit: 0)
         _ = calls.take(at: Self.midnight)
         calls.bill(10, at: Self.midnight)
