@@ -10,10 +10,8 @@ import Testing
 @testable import Admin
 
 /// Which requests the control API accepts, and which it refuses.
-@Suite(.onLoop)
-struct ControlAPITests {
-    @Loop
-    private func ask(
+@Suite(.onLoop) struct ControlAPITests {
+    @Loop private func ask(
         _ method: String, _ path: String, _ parameters: [String: String] = [:], body: String = "",
         as accept: String = "", of target: FakeTarget = FakeTarget()
     ) async -> Reply {
@@ -163,8 +161,7 @@ struct ControlAPITests {
             ("POST", "/v1/badips/add", [:], #"{"address":"192.0.2.1","seconds":99999999999999999999}"#),
             ("POST", "/v1/reload", [:], #"{"file":"/etc/shadow"}"#),
             ("POST", "/v1/reload", [:], #"{"socket":"/tmp/x"}"#),
-        ] as [(String, String, [String: String], String)])
-    @Loop
+        ] as [(String, String, [String: String], String)]) @Loop
     func `what is not understood is 400, says why, and changes nothing`(
         method: String, path: String, parameters: [String: String], body: String
     ) async {

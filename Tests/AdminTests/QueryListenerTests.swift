@@ -129,9 +129,7 @@ struct QueryListenerTests {
     }
 
     @Test @Loop
-    func `a listener that reads nothing for 10 s while queries are left out loses its place, and learns it`()
-        async throws
-    {
+    func `a listener that reads nothing for 10 s while queries are left out learns that it has gone`() async throws {
         let listeners = QueryListeners(clock: clock)
         let paused = try (0..<QueryListeners.limit).map { _ in try #require(listeners.add(QueryFilter())) }
         query(listeners)

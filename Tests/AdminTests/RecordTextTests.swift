@@ -4,7 +4,7 @@ import HTTPDNS
 import Testing
 
 /// Records in presentation form.
-@Suite struct RecordTextTests {
+struct RecordTextTests {
     private func text(_ type: UInt16, _ hexadecimal: String) throws -> String {
         let rdata = try #require(TextDecoding.hexadecimal(hexadecimal))
         return Record(name: .root, type: RecordType(rawValue: type), ttl: 60, rdata: rdata).dataText

@@ -1,7 +1,7 @@
 import Configuration
 import Testing
 
-@Suite struct ErrorTests {
+struct ErrorTests {
     @Test(arguments: [
         ("[listen]\ncertificate = \"/c\"", "listen.certificate: has no effect: neither tls nor https has an address"),
         ("[listen]\nhttps_path = \"/x\"", "listen.https_path: has no effect: https has no address"),
@@ -28,9 +28,7 @@ import Testing
         #expect(try accepted(minimal + lines).warnings.contains { "\($0)".hasSuffix(warning) })
     }
 
-    @Test func `a bound of LocalDNS's TTLs below the least time of the cache has no effect, and a warning says so`()
-        throws
-    {
+    @Test func `a bound of LocalDNS's TTLs below the cache's least time has no effect, and a warning says so`() throws {
         func warnings(_ minTTL: String) throws -> [String] {
             let provider = "[[provider]]\ntype = \"doh\"\nurl = \"https://192.0.2.1/dns-query\"\n"
             return try accepted(provider + "[localdns]\nmax_ttl = \"30s\"\n[cache]\nmin_ttl = \"\(minTTL)\"").warnings

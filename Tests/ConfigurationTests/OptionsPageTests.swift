@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// `Documentation/Options.md` against the schema, and against what is built.
-@Suite struct OptionsPageTests {
+struct OptionsPageTests {
     /// What the page says of one key.
     private struct Entry {
         let path: String

@@ -2,7 +2,7 @@ import Configuration
 import Testing
 
 /// `Documentation/Providers.md` against the types of provider.
-@Suite struct ProvidersPageTests {
+struct ProvidersPageTests {
     private let lines: [Substring]
 
     init() throws { lines = try documentationLines("Providers.md") }

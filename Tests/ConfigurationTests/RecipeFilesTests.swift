@@ -6,7 +6,7 @@ import Platform
 import Testing
 
 /// The files of `conf/` that operators copy, read as they are.
-@Suite struct RecipeFilesTests {
+struct RecipeFilesTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "conf")
 

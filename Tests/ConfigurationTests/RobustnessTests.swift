@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite struct RobustnessTests {
+struct RobustnessTests {
     private func message(_ bytes: [UInt8]) -> String {
         do {
             _ = try Configuration.parse(bytes: bytes, file: "t.toml", environment: [:])

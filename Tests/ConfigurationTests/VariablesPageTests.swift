@@ -4,7 +4,7 @@ import Testing
 @testable import Configuration
 
 /// `Documentation/Variables.md` is made here, and each variable that it lists is tried.
-@Suite struct VariablesPageTests {
+struct VariablesPageTests {
     private static let page = """
         # Variables
 

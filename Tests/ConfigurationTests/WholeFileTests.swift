@@ -4,10 +4,8 @@ import Foundation
 import HTTPDNS
 import Testing
 
-@Suite struct WholeFileTests {
-    @Test func `a file with every key loads, with a warning about what costs money`()
-        throws
-    {
+struct WholeFileTests {
+    @Test func `a file with every key loads, with a warning about what costs money`() throws {
         let loaded = try accepted(everyKey, environment: ["ALIYUN_HTTPDNS_SECRET": "s"])
         let warnings = loaded.warnings.map(\.description)
         #expect(warnings.count == 1)
@@ -75,7 +73,7 @@ import Testing
     }
 }
 
-@Suite struct WarningTests {
+struct WarningTests {
     @Test func `a default that is written out is no reason to warn`() throws {
         #expect(try accepted(minimal + "daily_limit = 0\n[answers]\nprefer = \"both\"").warnings.isEmpty)
     }

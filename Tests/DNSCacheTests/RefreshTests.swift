@@ -4,7 +4,7 @@ import Testing
 @testable import DNSCache
 
 /// When the UDP threads leave an answer to the loop, so that it can be prefetched before it expires.
-@Suite struct RefreshTests {
+struct RefreshTests {
     let query = TestQuery("www.example.com")
 
     private func cache(lifetime: UInt32, margin: UInt32) throws -> MemoryCache {

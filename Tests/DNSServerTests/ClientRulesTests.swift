@@ -7,7 +7,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct AccessListTests {
+struct AccessListTests {
     @Test(arguments: [
         (
             ["127.0.0.0/8", "::1/128"], ["127.0.0.1", "127.255.255.255", "::1"],
@@ -41,8 +41,7 @@ import Testing
 }
 
 @Suite(.onLoop) struct RefusedClientsTests {
-    @Test @Loop func `the first query of a client that is not allowed is reported at once, and others once a second`()
-        async throws
+    @Test @Loop func `the first query of a client not allowed is reported at once, others once a second`() async throws
     {
         let (clock, log) = (ManualClock(), LogRecorder())
         let refused = RefusedClients()
@@ -67,7 +66,7 @@ import Testing
 }
 
 /// Which queries that are not taken on the UDP threads answer with SERVFAIL; the others are not answered.
-@Suite struct RefusalLimitTests {
+struct RefusalLimitTests {
     /// How many of `count` refusals at a time, in milliseconds, are answered.
     private func answered(by limit: RefusalLimit, _ count: Int, at time: Int64) -> Int {
         (0..<count).count { _ in limit.refuse(at: Instant(nanoseconds: time * 1_000_000)) }

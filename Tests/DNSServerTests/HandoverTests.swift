@@ -10,7 +10,7 @@ import Testing
 @testable import Platform
 
 /// One server goes on where another one has stopped.
-@Suite struct HandoverTests {
+struct HandoverTests {
     /// What a process finds of the server before: everything that it passed on, as open descriptors.
     @Loop
     private func succeed(_ server: TestServer, sockets: ServerSockets, limit: Int = 100) async throws -> PassedSockets {
@@ -88,9 +88,7 @@ import Testing
         }
     }
 
-    @Test func `queries over TCP that wait for their turn, or for others before them, are answered by the next one`()
-        async throws
-    {
+    @Test func `queries over TCP that wait for their turn, or for others, are answered by the next one`() async throws {
         let sockets = try bind()
         let first = try await TestServer.start(sockets, responder: FakeResponder())
         let clients = try (0..<4).map { _ in try TestTCPClient(first.address) }

@@ -63,8 +63,8 @@ import Testing
             turns: TurnQueue(on: loop, perTurn: 64, capacity: 100), events: events, memory: memory)
     }
 
-    @Test(arguments: [(MemoryReturn.connections - 1, 0), (MemoryReturn.connections, 1)])
-    @Loop func `many connections at once are a burst, which ends with the last of them, and a few are not`(
+    @Test(arguments: [(MemoryReturn.connections - 1, 0), (MemoryReturn.connections, 1)]) @Loop
+    func `many connections at once are a burst, which ends with the last of them, and a few are not`(
         connections: Int, expected: Int
     ) async throws {
         let table = makeConnections(makeReturn())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct ServerLimitsTests {
+struct ServerLimitsTests {
     @Test func `what one connection holds is a 64th of what all hold, but at least a response and at most 256 KiB`() {
         var limits = ServerLimits()
         for (all, one) in [(64 << 20, 256 << 10), (16 << 20, 256 << 10), (8 << 20, 128 << 10), (1 << 20, 65_537)] {

@@ -9,7 +9,7 @@ import Testing
 @testable import DNSServer
 @testable import Platform
 
-@Suite struct ServerTests {
+struct ServerTests {
     @Test func `a stop waits for the answers that are outstanding`() async throws {
         try await TestServer.run(responder: FakeResponder()) { server in
             let udp = try TestDNSClient(server.address)
@@ -126,9 +126,7 @@ import Testing
         }
     }
 
-    @Test func `of the answers that the loop gives, those from the cache are counted as hits, and no refusal is`()
-        async throws
-    {
+    @Test func `of the loop's answers those from the cache are counted as hits, and no refusal is`() async throws {
         try await TestServer.run(allow: ["127.0.0.1/32"]) { server in
             try server.store("hit.example")
             let client = try TestTCPClient(server.address)

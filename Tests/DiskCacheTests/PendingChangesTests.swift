@@ -5,7 +5,7 @@ import Testing
 @testable import DiskCache
 
 /// Changes that wait for the disk: bounded, and applied in the order in which they were made.
-@Suite struct PendingChangesTests {
+struct PendingChangesTests {
     private func keyBytes(_ text: String) -> [UInt8] { key(text).array }
 
     private func entry(_ text: String) throws -> CacheEntry {

@@ -9,13 +9,11 @@ import Testing
 @testable import DiskCache
 
 /// Answers that are read from the file one by one.
-@Suite struct RecallTests {
+struct RecallTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
-    init() throws {
-        directory = try TemporaryDirectory()
-    }
+    init() throws { directory = try TemporaryDirectory() }
 
     @Test func `a name that is not loaded is asked of the file itself`() async throws {
         let clock = TestClock()
@@ -41,9 +39,7 @@ import Testing
         #expect(machine.disk.status.loaded == 2)
     }
 
-    @Test func `an answer that was removed does not come back while a client asks for the other address family`()
-        async throws
-    {
+    @Test func `an answer that was removed does not come back while the other family is asked for`() async throws {
         let machine = try Machine(path)
         for type in [RecordType.a, .aaaa] { try machine.put("www.example.com", type) }
         #expect(machine.load() && machine.flush())
@@ -125,9 +121,7 @@ import Testing
         #expect(machine.has("www.example.com"))
     }
 
-    @Test(.onLoop) @Loop func `what a policy did not use is asked of the file under one that came during the loading`()
-        async throws
-    {
+    @Test(.onLoop) @Loop func `what a policy did not use is asked of the file under the next one`() async throws {
         let clock = TestClock()
         try write(names(400), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"), loads: false)
@@ -227,9 +221,7 @@ import Testing
         #expect(machine.has("n7.example.com") && machine.disk.status.loaded == 2)
     }
 
-    @Test(.onLoop) @Loop func `many names at once are all found in the file, and a write does not wait for all`()
-        async throws
-    {
+    @Test(.onLoop) @Loop func `many names at once are found in the file, and a write waits for few`() async throws {
         let (time, clock) = (ManualClock(), TestClock())
         let (machine, gate) = try await held(clock)
         let disk = machine.disk

@@ -11,7 +11,7 @@ import Testing
 @testable import DiskCache
 
 /// One instance writes the file, the next one reads it.
-@Suite struct RestartTests {
+struct RestartTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
@@ -192,9 +192,7 @@ import Testing
         }
     }
 
-    @Test func `what was written while the clock was behind is removed once it is too old by the later time as well`()
-        throws
-    {
+    @Test func `what was written while the clock was behind is removed once too old by the later time`() throws {
         let clock = TestClock()
         var machine = try Machine(path, clock: clock)
         try machine.put("www.example.com", ttl: 60)

@@ -10,13 +10,11 @@ import Testing
 @testable import DiskCache
 
 /// Callers that wait until what they changed is in the file.
-@Suite struct SettleTests {
+struct SettleTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 
-    init() throws {
-        directory = try TemporaryDirectory()
-    }
+    init() throws { directory = try TemporaryDirectory() }
 
     /// What the next process would find if this one were killed now.
     private func found() throws -> AnswerFile {

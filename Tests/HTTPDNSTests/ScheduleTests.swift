@@ -3,7 +3,7 @@ import HTTPDNS
 import Testing
 
 /// The scheduling calls of Aliyun and Tencent.
-@Suite struct ScheduleTests {
+struct ScheduleTests {
     private static let secret = Secret("0123456789abcdef0123456789abcdef")
 
     private static func aliyun(_ region: String = "global", secret: Secret? = secret) -> AliyunScheduleFormat {

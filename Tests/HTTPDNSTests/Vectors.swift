@@ -55,3 +55,11 @@ extension PayloadBox {
 func addresses(_ texts: [String], ttl: UInt32) -> UpstreamResult {
     .answer(Answer(name: name("www.example.com"), addresses: texts.compactMap { IPAddress($0) }, ttl: ttl))
 }
+
+/// The answer of a reply that has results of this type alone; nil: it has none, or others.
+func onlyAnswer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
+    guard case .success(let results) = outcome, case .answer(let answer) = results[type],
+        results.map(\.type) == [type]
+    else { return nil }
+    return answer
+}

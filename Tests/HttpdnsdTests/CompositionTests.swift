@@ -12,10 +12,8 @@ import Upstreams
 @testable import httpdnsd
 
 /// What a reload takes over of the sources that were there.
-@Suite(.onLoop, .timeLimit(.minutes(10)))
-struct CompositionTests {
-    @Loop
-    private func composition(of text: String, replacing old: Composition?) throws -> Composition {
+@Suite(.onLoop, .timeLimit(.minutes(10))) struct CompositionTests {
+    @Loop private func composition(of text: String, replacing old: Composition?) throws -> Composition {
         let loop = LoopRunner.shared.loop
         return Composition(
             try Configuration.parse(text: text).configuration, replacing: old, loop: loop,
@@ -23,8 +21,7 @@ struct CompositionTests {
     }
 
     /// A composition with a forward for each of the suffixes, all to the same server.
-    @Loop
-    private func composition(_ suffixes: String..., replacing old: Composition? = nil) throws -> Composition {
+    @Loop private func composition(_ suffixes: String..., replacing old: Composition? = nil) throws -> Composition {
         let forwards = suffixes.map { "[[forward]]\nsuffixes = [\"\($0)\"]\nservers = [\"127.0.0.1:9\"]\n" }
         return try composition(of: Patient.configuration + forwards.joined(), replacing: old)
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import httpdnsd
 
 /// What is taken for a server of ours.
-@Suite struct LivenessProbeTests {
+struct LivenessProbeTests {
     /// What answers each query with an error and its reason (RFC 8914).
     private final class Server: Sendable {
         private let descriptor: Int32

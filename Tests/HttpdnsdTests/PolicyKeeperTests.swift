@@ -12,8 +12,7 @@ import Upstreams
 @testable import httpdnsd
 
 /// A signed policy that is stored or fetched, under clocks that are set and keys that change.
-@Suite(.onLoop, .timeLimit(.minutes(10)))
-struct PolicyKeeperTests {
+@Suite(.onLoop, .timeLimit(.minutes(10))) struct PolicyKeeperTests {
     /// 2030-01-01T00:00:00Z.
     private static let newYear: Int64 = 1_893_456_000
 
@@ -106,9 +105,7 @@ struct PolicyKeeperTests {
         #expect(keeper.report.state == .expired && !keeper.switchesOff)
     }
 
-    @Test @Loop func `a policy that a reload puts in force under a clock set right is dropped when it ends`()
-        async throws
-    {
+    @Test @Loop func `a policy that a reload puts in force under a right clock is dropped at its end`() async throws {
         let machine = try Machine()
         let disk = machine.directory.path + "/cache.sqlite"
         try machine.publish(to: disk + ".policy")

@@ -2,7 +2,6 @@ import Scheduling
 import TestSupport
 import Testing
 
-@Suite
 struct BackoffTests {
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
 
@@ -107,8 +106,7 @@ struct BackoffTests {
     }
 }
 
-@Suite(.onLoop)
-struct TurnstileTests {
+@Suite(.onLoop) struct TurnstileTests {
     @Test @Loop func `one passes at a time, in the order in which they came`() async {
         let clock = ManualClock()
         let turnstile = Turnstile()

@@ -51,7 +51,6 @@ struct InstantTests {
     }
 }
 
-@Suite
 struct UTCDateTests {
     @Test(arguments: [
         (0, 1970, 1, 1, 31), (-1, 1969, 12, 31, 31), (11_016, 2000, 2, 29, 29), (19_675, 2023, 11, 14, 30),
@@ -64,8 +63,7 @@ struct UTCDateTests {
         #expect(date.year == year && date.month == month && date.day == day && date.daysInMonth == length)
     }
 
-    @Test
-    func `each day is the next of its month, or the first of the month with the next number`() {
+    @Test func `each day is the next of its month, or the first of the month with the next number`() {
         var date = UTCDate(daysSince1970: -200_000)
         for days in Int64(-199_999)...200_000 {
             let next = UTCDate(daysSince1970: days)

@@ -14,8 +14,7 @@ private final class Log<Element: Sendable>: Sendable {
     private let clock = ManualClock()
 
     /// Starts a task that sleeps for this time, and then logs whether the instant was reached.
-    @Loop
-    private func sleeper(for duration: Duration, _ log: Log<Bool>) -> Task<Void, Never> {
+    @Loop private func sleeper(for duration: Duration, _ log: Log<Bool>) -> Task<Void, Never> {
         let (clock, due) = (clock, clock.now + duration)
         return Loop.spawn { log.elements.append(await clock.sleep(until: due)) }
     }

@@ -32,9 +32,7 @@ struct HottestNamesTests {
         }
     }
 
-    @Test func `names that are asked for once each take no more than the fixed memory, and hide no frequent one`()
-        throws
-    {
+    @Test func `names asked for once each take no more than the fixed memory, and hide no frequent one`() throws {
         var counts = NameCounts()
         for number in 0..<10_000 {
             counts.add(try name("\(number).random.example"))

@@ -5,8 +5,7 @@ import Testing
 @testable import Admin
 
 /// The text forms of metrics.
-@Suite(.onLoop)
-struct MetricFamilyTests {
+@Suite(.onLoop) struct MetricFamilyTests {
     private typealias Family = MetricFamily<Void>
 
     @Test @Loop func `a counter's family has the name of its samples in the older form alone`() {

@@ -7,8 +7,7 @@ import Testing
 @testable import Admin
 
 /// What the monitoring interface answers, and to which requests.
-@Suite(.onLoop)
-struct MonitorAPITests {
+@Suite(.onLoop) struct MonitorAPITests {
     @Loop
     private final class FakeTarget: MonitorTarget {
         var status = StatusReport()
@@ -29,8 +28,7 @@ struct MonitorAPITests {
         }
     }
 
-    @Loop
-    private func ask(
+    @Loop private func ask(
         _ path: String, method: String = "GET", host: String? = "127.0.0.1:9053", accept: String? = nil,
         unreadiness: String? = nil, parameters: [String: String] = [:], site: String? = nil, origin: String? = nil,
         looksUp: Bool = true, names: [NameCount]? = nil, providers: [StatusReport.Provider] = [],
@@ -101,12 +99,13 @@ struct MonitorAPITests {
     }
 
     @Test(arguments: [nil, "127.0.0.1:9053", "node7", "httpdnsd.monitoring.svc.cluster.local:9053", "evil.example"])
-    @Loop func `monitors may ask by any name`(host: String?) async {
+    @Loop
+    func `monitors may ask by any name`(host: String?) async {
         for path in ["/metrics", "/healthz", "/readyz"] { #expect(await ask(path, host: host).status == 200) }
     }
 
-    @Test(arguments: ["/", "/events", "/trace"])
-    @Loop func `the page and what it reads are for no name of the Internet that points here`(path: String) async {
+    @Test(arguments: ["/", "/events", "/trace"]) @Loop
+    func `the page and what it reads are for no name of the Internet that points here`(path: String) async {
         for host in ["evil.example", "[::1].evil.example", "node7.evil.example", ""] {
             let response = await ask(path, host: host, parameters: path == "/trace" ? ["name": "a.example"] : [:])
             #expect(response.status == 421 && response.feed == nil && response.body.contains("control.http_names"))
@@ -121,8 +120,8 @@ struct MonitorAPITests {
         #expect(await ask("/events", origin: "http://evil.example").status == 403)
     }
 
-    @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS"])
-    @Loop func `nothing can be changed`(method: String) async {
+    @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS"]) @Loop
+    func `nothing can be changed`(method: String) async {
         let response = await ask("/metrics", method: method)
         #expect(response.status == 405 && response.fields == ["allow": "GET, HEAD"])
     }
@@ -130,8 +129,8 @@ struct MonitorAPITests {
     @Test(arguments: [
         ("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript"), ("/qr.js", "text/javascript"),
         ("/words.js", "text/javascript"),
-    ])
-    @Loop func `the page runs nothing but its own files`(path: String, type: String) async {
+    ]) @Loop
+    func `the page runs nothing but its own files`(path: String, type: String) async {
         let response = await ask(path)
         #expect(response.status == 200 && response.contentType == "\(type); charset=utf-8" && !response.body.isEmpty)
         let policy = response.fields["content-security-policy"] ?? ""
@@ -195,8 +194,8 @@ struct MonitorAPITests {
         #expect(await ask("/trace", parameters: name, looksUp: false).status == 403)
     }
 
-    @Test(arguments: [[:], ["name": "a..b"], ["name": "a.example", "type": "ANY"]])
-    @Loop func `what is no name or type is refused`(parameters: [String: String]) async {
+    @Test(arguments: [[:], ["name": "a..b"], ["name": "a.example", "type": "ANY"]]) @Loop
+    func `what is no name or type is refused`(parameters: [String: String]) async {
         #expect(await ask("/trace", parameters: parameters).status == 400)
     }
 

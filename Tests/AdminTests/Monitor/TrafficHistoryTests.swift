@@ -5,8 +5,7 @@ import Testing
 @testable import Admin
 
 /// What the charts of the page show of the time before it was opened.
-@Suite(.onLoop)
-struct TrafficHistoryTests {
+@Suite(.onLoop) struct TrafficHistoryTests {
     /// Answers from memory, fast ones and slow ones; others.
     @Loop
     private final class Counters {
@@ -52,8 +51,7 @@ struct TrafficHistoryTests {
     private let clock = ManualClock()
     private static let step = Duration.seconds(30)
 
-    @Loop
-    private func history() -> TrafficHistory { TrafficHistory(clock: clock) { [counters] in counters.all } }
+    @Loop private func history() -> TrafficHistory { TrafficHistory(clock: clock) { [counters] in counters.all } }
 
     private func step(_ fast: Int, _ slow: Int = 0, calls: Int = 0) -> [UInt32] {
         let between = Array(repeating: 0, count: LatencyHistogram.bounds.count - 1)

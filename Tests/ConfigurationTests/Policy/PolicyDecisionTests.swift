@@ -2,7 +2,7 @@ import Configuration
 import Testing
 
 /// Which documents a machine takes.
-@Suite struct PolicyDecisionTests {
+struct PolicyDecisionTests {
     private let now: Int64 = 1_800_000_000
 
     private func decision(
@@ -24,9 +24,7 @@ import Testing
             try #require(refusal(decision(old, after: new))).hasPrefix("has the serial 7, and this machine has had 8"))
     }
 
-    @Test func `the same document again changes nothing, also once it has expired; another of its serial is refused`()
-        throws
-    {
+    @Test func `the same document changes nothing, also once expired; another of its serial is refused`() throws {
         let (policy, other) = (try PolicyFile.policy(""), try PolicyFile.policy("switch = \"off\""))
         #expect(decision(policy, after: policy) == .same && decision(policy, after: policy, now: .max) == .same)
         #expect(refusal(decision(other, after: policy)) != nil)

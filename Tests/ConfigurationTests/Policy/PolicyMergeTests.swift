@@ -4,7 +4,7 @@ import DNSWire
 import Testing
 
 /// What is in force on a machine with a file of its own and a policy.
-@Suite struct PolicyMergeTests {
+struct PolicyMergeTests {
     private func base() throws -> Configuration {
         try accepted(
             """
@@ -66,9 +66,7 @@ import Testing
         return try PolicyFile.policy(lines).applied(to: base).route.protectsUnlisted
     }
 
-    @Test func `whether names of no list are protected is the file's choice, unless the policy replaces the list`()
-        throws
-    {
+    @Test func `whether unlisted names are protected is the file's choice, unless the policy has a list`() throws {
         let bypass = "[route]\nbypass = [\"a.example\"]"
         #expect(try !protectsUnlisted("[\"a.example\"]", bypass))
         #expect(try protectsUnlisted("[]", bypass))

@@ -2,7 +2,7 @@ import Configuration
 import Testing
 
 /// `[policy]` of the configuration file.
-@Suite struct PolicySettingsTests {
+struct PolicySettingsTests {
     private let key = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
 
     private func policyErrors(_ lines: String) -> [String] { errors(minimal + "[policy]\n" + lines) }

@@ -3,7 +3,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-@Suite struct SignedPolicyTests {
+struct SignedPolicyTests {
     private let keys = PolicyFile.keys
 
     @Test func `a document of the trusted key is read`() throws {

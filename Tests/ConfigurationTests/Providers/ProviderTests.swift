@@ -4,7 +4,7 @@ import Foundation
 import HTTPDNS
 import Testing
 
-@Suite struct ProviderTests {
+struct ProviderTests {
     /// A type's own service, as a provider without a URL has it.
     struct BuiltIn: Sendable {
         let lines: String
@@ -379,7 +379,7 @@ import Testing
     }
 }
 
-@Suite struct SecretTests {
+struct SecretTests {
     static let aliyun = "type = \"aliyun\"\naccount = \"1\"\nnames = [\"example.com\"]\n"
 
     @Test func `a secret comes out by asking only`() throws {

@@ -4,7 +4,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-@Suite struct AnswerIdentityTests {
+struct AnswerIdentityTests {
     private typealias Change = (key: String, change: (inout Configuration) throws -> Void)
 
     /// Another value for every key on which an answer depends. All others stay out of the identity.

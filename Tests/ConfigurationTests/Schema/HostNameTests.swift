@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Lists as people have them, from other products too.
-@Suite struct HostNameTests {
+struct HostNameTests {
     private func problem(_ entry: String, key: String = "protect") -> String? {
         let found = errors(minimal + "[route]\n\(key) = ['''\(entry)''']\n")
         return found.count == 1 ? found[0] : nil

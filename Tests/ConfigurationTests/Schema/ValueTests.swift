@@ -1,7 +1,7 @@
 @testable import Configuration
 import Testing
 
-@Suite struct ValueTests {
+struct ValueTests {
     @Test(arguments: [
         ("1.5s", Duration.milliseconds(1500)), ("200ms", .milliseconds(200)), ("1d", .seconds(86_400)),
         ("2h", .seconds(7200)), ("10m", .seconds(600)), ("0s", .zero), ("0.5ms", .microseconds(500)),

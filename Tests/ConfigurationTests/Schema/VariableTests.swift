@@ -3,7 +3,7 @@ import DNSWire
 import HTTPDNS
 import Testing
 
-@Suite struct VariableTests {
+struct VariableTests {
     private func user(_ text: String, _ environment: [String: String] = [:]) throws -> String {
         try accepted(minimal + "[listen]\nuser = \"\(text)\"\n", environment: environment).configuration.listen.user
     }

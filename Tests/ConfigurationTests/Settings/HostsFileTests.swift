@@ -4,7 +4,7 @@ import Testing
 
 @testable import Configuration
 
-@Suite struct HostsFileTests {
+struct HostsFileTests {
     private func read(_ text: String) -> HostsFile { HostsFile(Array(text.utf8)) }
 
     private func texts(_ file: HostsFile) -> [String] {

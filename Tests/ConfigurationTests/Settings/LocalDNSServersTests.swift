@@ -4,7 +4,7 @@ import Testing
 @testable import Configuration
 
 /// The shapes of `localdns.servers`.
-@Suite struct LocalDNSServersTests {
+struct LocalDNSServersTests {
     private func groups(_ text: String, _ environment: [String: String] = [:]) throws -> [[String]]? {
         let file = "[route]\nmode = \"localdns-only\"\n[localdns]\nservers = " + text
         return try accepted(file, environment: environment).configuration.localDNS.groups?.map { $0.map(\.description) }

@@ -1,7 +1,7 @@
 @testable import Configuration
 import Testing
 
-@Suite struct TOMLReaderTests {
+struct TOMLReaderTests {
     private func read(_ text: String) throws -> TOMLNode { try TOMLReader.read(Array(text.utf8)) }
 
     @Test func `a key has its line, a table that of its header`() throws {

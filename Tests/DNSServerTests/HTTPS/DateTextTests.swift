@@ -4,7 +4,7 @@ import Testing
 @testable import DNSServer
 
 /// The date of responses.
-@Suite struct DateTextTests {
+struct DateTextTests {
     @Test(
         arguments: [
             (1_740_787_199, "Fri, 28 Feb 2025 23:59:59 GMT"), (1_767_225_599, "Wed, 31 Dec 2025 23:59:59 GMT"),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct HTTP1ReaderTests {
+struct HTTP1ReaderTests {
     private typealias Status = HTTPServerResponse.Status
 
     /// The requests in a text, and what ends it.

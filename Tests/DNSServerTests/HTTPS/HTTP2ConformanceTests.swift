@@ -5,7 +5,7 @@ import Testing
 
 /// Rules of HTTP/2 by their sections in RFC 9113: those of streams, which nghttp2 leaves to us where it does not remember closed
 /// ones, and of each other kind one that shows that its verdict is ours.
-@Suite struct HTTP2ConformanceTests {
+struct HTTP2ConformanceTests {
     /// An error code (RFC 9113 section 7).
     enum Code: UInt32 {
         case none, protocolError, internalError, flowControl, settingsTimeout, closed, frameSize, refused, cancelled

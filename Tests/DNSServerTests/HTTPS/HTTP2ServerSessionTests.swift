@@ -5,7 +5,7 @@ import Testing
 @testable import DNSServer
 
 /// What a session makes of honest and hostile clients.
-@Suite struct HTTP2ServerSessionTests {
+struct HTTP2ServerSessionTests {
     private static let calm: UInt32 = 11
 
     @Test func `a GET and a POST are read, and answered with fields and body`() throws {
@@ -29,9 +29,7 @@ import Testing
         #expect(dialogue.session.held == 0)
     }
 
-    @Test func `the client learns the limits at once: 100 requests, a window of a body and a byte, 8 KiB of header`()
-        throws
-    {
+    @Test func `the client learns the limits at once: 100 requests, 64 KiB of body, 8 KiB of header`() throws {
         let frames = try HTTP2Dialogue().frames
         #expect(frames.first?.kind == .settings)
         let settings: [(UInt16, UInt32)] = [(3, 100), (4, 65_536), (6, 8_192), (9, 1)]
@@ -125,9 +123,7 @@ import Testing
         #expect(dialogue.goodbye == nil)
     }
 
-    @Test func `what a client sends beside requests has a budget, and the first byte past it ends the connection`()
-        throws
-    {
+    @Test func `what a client sends beside requests has a budget, and a byte past it ends the connection`() throws {
         let dialogue = try HTTP2Dialogue()
         // The preface and two empty frames of settings came before.
         var left = HTTPServerLimits.overhead - Frames.preface.count - 2 * 9

@@ -6,7 +6,7 @@ import Testing
 @testable import DNSServer
 
 /// What the memory of sessions takes, and that it stays apart.
-@Suite struct HTTP2SessionMemoryTests {
+struct HTTP2SessionMemoryTests {
     /// Bytes of a page, and of the pages of one session.
     private static let page = 4_096
     static let session = 2 * page

@@ -5,7 +5,7 @@ import Testing
 @testable import DNSServer
 
 /// By which names this machine may be asked over plain HTTP.
-@Suite struct HTTPHostsTests {
+struct HTTPHostsTests {
     private let hosts = HTTPHosts(machine: "Node7", names: [Name.of("dns.example.net")])
 
     @Test(arguments: [

@@ -9,8 +9,7 @@ import Testing
 /// How a connection reads what its stream holds back.
 @Suite(.onLoop) struct HTTPSReadingTests {
     /// A server with one connection.
-    @Loop
-    private func start(
+    @Loop private func start(
         _ service: any HTTPService, reading stream: HoldingStream, alpn: String? = nil
     ) throws -> TestServer {
         let sockets = try ServerSockets.bind([try #require(SocketAddress("127.0.0.1:0"))], threads: 1)
@@ -22,16 +21,21 @@ import Testing
         return server
     }
 
-    @Loop
-    @Test func `what a stream holds back is read once in a turn, however many responses come in it`() async throws {
-        let (service, stream) = (SlowService(), try HoldingStream())
+    @Test @Loop func `what a stream holds back is read once in a turn, however many responses come in it`() async throws
+    {
+        let stream = try HoldingStream()
+        var replies: [@Loop (HTTPServerResponse) -> Void] = []
+        let service = ScriptedService { _, reply in
+            replies.append(reply)
+            return true
+        }
         let requests = [UInt32(1), 3, 5].flatMap { Frames.headers($0, Frames.request("GET", "/slow")) }
         stream.parts = [Frames.preface + Frames.frame(.settings) + requests]
         let server = try start(service, reading: stream, alpn: "h2")
         let table = server.server.serving.encrypted
-        await awaited { service.replies.count == 3 }
+        await awaited { replies.count == 3 }
         stream.parts = [[UInt8]](repeating: Frames.frame(.ping, [UInt8](repeating: 1, count: 8)), count: 10)
-        for reply in service.replies { reply(HTTPServerResponse(.ok)) }
+        for reply in replies { reply(HTTPServerResponse(.ok)) }
         // Ends in the next turn, before what is done at that one's end.
         await table.loop.sleep(until: table.loop.now)
         #expect(stream.parts.count == 9)
@@ -55,63 +59,44 @@ import Testing
         #expect(parts.count == 3 && parts.max() == 16_384)
     }
 
+    private static let length = 60_000
+
+    /// A service whose responses are long.
+    private func longService(_ note: @escaping @Loop () -> Void = {}) -> ScriptedService {
+        ScriptedService { _, reply in
+            note()
+            let body = [UInt8](repeating: 0x61, count: Self.length)
+            reply(HTTPServerResponse(.ok, contentType: "text/plain", body: body))
+            return true
+        }
+    }
+
     /// 200 requests that an HTTP/1.1 client sends ahead of the responses, which are long.
     private static let ahead = [[UInt8]](repeating: Array("GET /long HTTP/1.1\r\nhost: a\r\n\r\n".utf8), count: 200)
 
-    @Loop
-    @Test func `requests that a client sends ahead are handled a few in a turn, and all`() async throws {
-        let (service, stream) = (LongService(), try HoldingStream())
+    @Test @Loop func `requests that a client sends ahead are handled a few in a turn, and all`() async throws {
+        let stream = try HoldingStream()
         stream.parts = [Array(Self.ahead.joined())]
-        let server = try start(service, reading: stream)
-        await awaited { service.calls > 0 }
-        #expect(service.calls <= HTTPServerLimits.handled)
-        await awaited { service.calls == 200 }
+        var calls = 0
+        let server = try start(longService { calls += 1 }, reading: stream)
+        await awaited { calls > 0 }
+        #expect(calls <= HTTPServerLimits.handled)
+        await awaited { calls == 200 }
         await server.stop()
     }
 
-    @Loop
-    @Test func `for a client that sends requests ahead and reads nothing no more responses are made than may wait`()
-        async throws
-    {
-        let (service, stream) = (LongService(), try HoldingStream())
+    @Test @Loop func `for a client that reads nothing no more responses are made than may wait`() async throws {
+        let stream = try HoldingStream()
         stream.isFull = true
         stream.parts = [Array(Self.ahead.joined())]
-        let server = try start(service, reading: stream)
+        let server = try start(longService(), reading: stream)
         let table = server.server.serving.encrypted
         let limit = TestServer.limits.queuedReplies
         await awaited { table.buffered > limit }
         for _ in 0..<20 { await table.loop.sleep(until: table.loop.now) }
-        #expect(table.buffered < limit + 2 * LongService.length)
+        #expect(table.buffered < limit + 2 * Self.length)
         stream.isFull = false
         await server.stop()
-    }
-}
-
-/// A service whose responses are long.
-@Loop
-private final class LongService: HTTPService {
-    nonisolated static let length = 60_000
-    private(set) var calls = 0
-
-    func respond(
-        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) -> Bool {
-        calls += 1
-        reply(HTTPServerResponse(.ok, contentType: "text/plain", body: [UInt8](repeating: 0x61, count: Self.length)))
-        return true
-    }
-}
-
-/// A service that answers when the test wants it.
-@Loop
-private final class SlowService: HTTPService {
-    private(set) var replies: [@Loop (HTTPServerResponse) -> Void] = []
-
-    func respond(
-        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) -> Bool {
-        replies.append(reply)
-        return true
     }
 }
 

@@ -9,9 +9,15 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct HTTPServerConnectionTests {
+struct HTTPServerConnectionTests {
     private static let message = "application/dns-message"
     private static let token = "0123456789abcdef"
+    /// A service with one path.
+    private static let echo = ScriptedService { request, reply in
+        guard request.path.elementsEqual("/echo".utf8), request.method != .other else { return false }
+        reply(HTTPServerResponse(.ok, contentType: "text/plain", body: request.target))
+        return true
+    }
     private static let goodbye = Frames.frame(.goaway, Frames.number(0) + Frames.number(0))
 
     @Test func `a cached name is answered with its TTL as the lifetime, and the ID as given`() async throws {
@@ -66,7 +72,7 @@ import Testing
 
     @Test func `a request for another path is offered to the service`() async throws {
         try await TestServer.run { server in
-            await server.serve(Echo())
+            await server.serve(Self.echo)
             let client = try await HTTPSClient(server)
             #expect(try client.ask("GET", "/echo?a").body == Array("/echo?a".utf8))
             #expect(try client.ask("GET", "/other").status == 404)
@@ -75,7 +81,7 @@ import Testing
 
     @Test func `the response to HEAD has the length of the body, and no body`() async throws {
         try await TestServer.run { server in
-            await server.serve(Echo())
+            await server.serve(Self.echo)
             let client = try await HTTPSClient(server)
             // What follows on the connection shows where the response ended.
             client.send("HEAD /echo?a HTTP/1.1\r\nhost: a\r\n\r\nDELETE / HTTP/1.1\r\nhost: a\r\n\r\n")
@@ -232,19 +238,5 @@ import Testing
             let other = try await HTTPSClient(server)
             #expect(try other.ask("GET", TestMessage.query("www.example").target()).message?.rcode == 0)
         }
-    }
-}
-
-/// A service with one path.
-@Loop
-private final class Echo: HTTPService {
-    nonisolated init() {}
-
-    func respond(
-        to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) -> Bool {
-        guard request.path.elementsEqual("/echo".utf8), request.method != .other else { return false }
-        reply(HTTPServerResponse(.ok, contentType: "text/plain", body: request.target))
-        return true
     }
 }

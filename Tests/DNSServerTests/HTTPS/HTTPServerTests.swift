@@ -7,7 +7,7 @@ import Testing
 @testable import DNSServer
 
 /// A service on a socket of its own, and bodies without an end.
-@Suite struct HTTPServerTests {
+struct HTTPServerTests {
     // MARK: Bodies without an end
 
     /// The head of the response, and the first bytes of its body.
@@ -28,9 +28,7 @@ import Testing
         }
     }
 
-    @Test func `no further part is made for a client that has not read the last, and it stays if it may be slow`()
-        async throws
-    {
+    @Test func `no further part is made for a client that has not read the last, which may be slow`() async throws {
         var limits = TestServer.limits
         // Within the second the handshake is done, on a busy machine too.
         (limits.stall, limits.idle) = (.milliseconds(100), .seconds(1))

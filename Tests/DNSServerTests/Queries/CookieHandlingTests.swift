@@ -10,7 +10,7 @@ import Testing
 @testable import DNSServer
 
 /// Queries whose client's address may be forged: cookies, and how much those without one get.
-@Suite struct CookieHandlingTests {
+struct CookieHandlingTests {
     private let cache = MemoryCache(memory: 1 << 20)
     private let generation = PolicyGeneration()
     private static let cookie: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]

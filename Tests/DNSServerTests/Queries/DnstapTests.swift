@@ -9,7 +9,7 @@ import Testing
 @testable import DNSServer
 
 /// The queue, and the frames of messages. A real collector is in the integration tests.
-@Suite struct DnstapTests {
+struct DnstapTests {
     private static let exchange = Dnstap.Exchange(
         client: SocketAddress(ipv4: 0xc000_0201, port: 7), transport: .udp, queried: 0)
 
@@ -68,9 +68,7 @@ import Testing
         return (numbers, bytes)
     }
 
-    @Test func `a query and its response have their types, the client, its transport, both times and the bytes`()
-        async throws
-    {
+    @Test func `a query and its response have types, client, transport, both times and the bytes`() async throws {
         let collector = try FrameStreamCollector()
         async let received = NamedThread.run("collector") { Result { try collector.frames() } }
         let dnstap = try await collector.connect(producers: 1)

@@ -36,9 +36,7 @@ import Testing
         /// Adds a query as if sent by `client`.
         ///
         /// - Parameter local: the bytes of the address to which it was sent; nil: the socket has only one.
-        func add(
-            _ query: TestMessage, from client: String = "192.0.2.1:4000", to local: [UInt8]? = nil
-        ) throws {
+        func add(_ query: TestMessage, from client: String = "192.0.2.1:4000", to local: [UInt8]? = nil) throws {
             var origin = clinux_origin()
             received.address.withSockaddr { address, length in
                 memcpy(&origin.peer, address, Int(length))
@@ -78,8 +76,8 @@ import Testing
         #expect(fixture.queries.recentCount(at: clock.now) == 0)
     }
 
-    @Test(arguments: ["192.0.2.1:4000", "[2001:db8::1]:4000", "127.0.0.1:1"])
-    @Loop func `a client alone may have as many queries outstanding as allowed, and gets SERVFAIL beyond`(
+    @Test(arguments: ["192.0.2.1:4000", "[2001:db8::1]:4000", "127.0.0.1:1"]) @Loop
+    func `a client alone may have as many queries outstanding as allowed, and gets SERVFAIL beyond`(
         client: String
     ) async throws {
         let fixture = try Fixture(.test { $0.pending = 200 })
@@ -97,9 +95,7 @@ import Testing
         #expect(try fixture.replies().count == 200)
     }
 
-    @Test @Loop func `of a client with many queries outstanding the one that waited longest is evicted for others`()
-        async throws
-    {
+    @Test @Loop func `of a client with many queries outstanding the longest waiting one is evicted`() async throws {
         let fixture = try Fixture(.test { $0.pending = 12 })
         for index in 0..<30 {
             let client = "[2001:db8::\(index + 1)]:53"
@@ -165,9 +161,7 @@ import Testing
         return .query("same.example", id: 1, edns: TestEDNS(options: [option]))
     }
 
-    @Test @Loop func `of a long datagram only the beginning is held, and yet all of it tells a retransmission`()
-        async throws
-    {
+    @Test @Loop func `of a long datagram only the start is held, yet all of it tells a retransmission`() async throws {
         let fixture = try Fixture()
         for last: UInt8 in [1, 2, 1, 2] { try fixture.add(padded(1_000, last: last)) }
         #expect(fixture.queries.count == 2)
@@ -205,7 +199,7 @@ import Testing
 }
 
 /// Which queries count as having begun a short time ago.
-@Suite struct RecentCountTests {
+struct RecentCountTests {
     private func at(_ milliseconds: Int64) -> Instant {
         Instant(nanoseconds: 1_000_000_000_000 + milliseconds * 1_000_000)
     }

@@ -11,7 +11,7 @@ import Testing
 @testable import DNSServer
 
 /// The records that the server reports of answered queries.
-@Suite struct QueryFeedTests {
+struct QueryFeedTests {
     /// Records what is reported.
     private final class Recorder: Sendable {
         private let answered = Mutex<[AnsweredQuery]>([])
@@ -98,9 +98,7 @@ import Testing
         }
     }
 
-    @Test func `queries that come while the loop is busy are left out and counted, and answered all the same`()
-        async throws
-    {
+    @Test func `queries that come while the loop is busy are left out, counted, and answered`() async throws {
         try await TestServer.run { test in
             let recorder = Recorder()
             await recorder.listen(to: test)

@@ -9,7 +9,7 @@ import Testing
 @testable import DNSServer
 
 /// Every rule about a message that is applied before the resolver is asked, with raw bytes.
-@Suite struct QueryHandlerTests {
+struct QueryHandlerTests {
     private let cache = MemoryCache(memory: 1 << 20)
     private let generation = PolicyGeneration()
 

@@ -146,9 +146,7 @@ import Testing
         Load(waiting: 440, since: 300, calm: 1_500), Load(waiting: 200, since: 300, arriving: 2, calm: 1_500),
         Load(waiting: 40, turn: 100, calm: 1_200),
     ]) @Loop
-    func `a loop is overloaded by more than it takes in 1.2 s, once it leaves queries over for 0.1 s`(load: Load)
-        async throws
-    {
+    func `a loop is overloaded by more than it takes in 1.2 s, once some wait for 0.1 s`(load: Load) async throws {
         let fixture = try Fixture()
         try fixture.post(load.waiting, waiting: load.since)
         #expect(try await !fixture.serve(for: load.calm, arriving: load.arriving, turn: load.turn))
@@ -167,9 +165,7 @@ import Testing
     }
 
     @Test(arguments: [500, 2_000, 3_600_000]) @Loop
-    func `a loop that does not run for a while amid a burst, as in a stopped process, is not overloaded`(pause: Int)
-        async throws
-    {
+    func `a loop that does not run for a while, as in a stopped process, is not overloaded`(pause: Int) async throws {
         let fixture = try Fixture()
         try fixture.post(300)
         #expect(try await !fixture.serve(for: 50, arriving: 1))
@@ -205,18 +201,14 @@ import Testing
         #expect(try fixture.isTaken(after: 200) == (true, true))
     }
 
-    @Test @Loop func `an overloaded loop refuses a client whose first query has waited for 0.1 s, and no other`()
-        async throws
-    {
+    @Test @Loop func `an overloaded loop refuses clients whose first query has waited 0.1 s, no other`() async throws {
         let fixture = try Fixture()
         try await fixture.overload()
         #expect(try fixture.isTaken(after: 101) == (false, true))
         #expect(fixture.queries.isRefusing)
     }
 
-    @Test @Loop func `an overloaded loop takes a query after others of its client that have waited for less`()
-        async throws
-    {
+    @Test @Loop func `an overloaded loop takes a query after others of its client that waited less`() async throws {
         let fixture = try Fixture()
         try await fixture.overload()
         #expect(try fixture.isTaken(after: 100) == (true, true))

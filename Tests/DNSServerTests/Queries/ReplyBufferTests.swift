@@ -26,7 +26,7 @@ import Testing
     }
 }
 
-@Suite struct PaddingTests {
+struct PaddingTests {
     /// A response with one address and so many bytes of text, with an OPT record or without.
     private func response(_ text: Int, edns: EDNS?) throws -> [UInt8] {
         var builder = MessageBuilder(id: 1, flags: [])

@@ -10,7 +10,7 @@ import Testing
 @testable import DNSServer
 
 /// Misses over connections: each is asked in the turn in which it is read, and no more in a turn than are taken over UDP.
-@Suite struct ConnectionQueriesTests {
+struct ConnectionQueriesTests {
     /// The client of each question, and the turn of the loop in which it was asked.
     @Loop
     private final class Record {

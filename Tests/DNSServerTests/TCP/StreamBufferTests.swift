@@ -2,7 +2,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct StreamBufferTests {
+struct StreamBufferTests {
     @Test func `the longest message is whole with its last byte only`() {
         var buffer = StreamBuffer()
         buffer.append([0xff, 0xff])

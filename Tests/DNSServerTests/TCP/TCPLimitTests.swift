@@ -9,7 +9,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct TCPLimitTests {
+struct TCPLimitTests {
     @Test func `a connection past the limit replaces the one idle for longest`() async throws {
         try await TestServer.run(limits: .test { $0.connections = 2 }) { server in
             let first = try TestTCPClient(server.address)
@@ -53,9 +53,7 @@ import Testing
         }
     }
 
-    @Test func `past the limit an idle connection is closed, though the one used least lately has a query`()
-        async throws
-    {
+    @Test func `past the limit an idle connection is closed, not the oldest, which has a query`() async throws {
         try await TestServer.run(limits: .test { $0.connections = 2 }, responder: FakeResponder()) { server in
             try server.store("cached.example")
             let first = try TestTCPClient(server.address)
@@ -93,9 +91,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a connection that has rested yields to a client that has none, and one in use does not`(hasRested: Bool)
-        async throws
-    {
+    func `a connection that has rested yields to a client without one, not one in use`(hasRested: Bool) async throws {
         var limits = TestServer.limits
         limits.connections = 2
         limits.rest = hasRested ? .zero : .seconds(3_600)
@@ -185,9 +181,7 @@ import Testing
         }
     }
 
-    @Test func `a network that holds all bytes loses a connection for a query of another that comes in two parts`()
-        async throws
-    {
+    @Test func `a network that holds all bytes loses a connection for another's query in two parts`() async throws {
         try await TestServer.run(limits: .test { $0.buffered = 90_010 }) { server in
             let holders = try await hold(3, from: "127.0.0.2", of: server)
             let query = TestMessage.query("www.example")
@@ -201,9 +195,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "h2"])
-    func `a network that holds all bytes over TCP takes none from a client of DNS over HTTPS`(alpn: String?)
-        async throws
-    {
+    func `a network that holds all bytes over TCP takes none from a client of HTTPS`(alpn: String?) async throws {
         try await TestServer.run(limits: .test { $0.buffered = 90_010 }, responder: FakeResponder()) { server in
             let holders = try await hold(3, from: "127.0.0.2", of: server)
             let client = try await HTTPSClient(server, alpn: alpn)
@@ -260,9 +252,7 @@ import Testing
         }
     }
 
-    @Test func `out of descriptors, waiting connections are taken once one is free, and the loop does not spin`()
-        async
-    {
+    @Test func `out of descriptors connections are taken once one is free, and the loop does not spin`() async {
         await #expect(processExitsWith: .success) { try await descriptorsRunOut() }
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct TCPServingTests {
+struct TCPServingTests {
     @Test(arguments: ["127.0.0.1", "::1"])
     func `hits and misses are answered on one connection`(host: String) async throws {
         try await TestServer.run(on: [host], responder: .address("192.0.2.9")) { server in

@@ -65,8 +65,8 @@ import Testing
 
     private let loop = TestServer.loop
 
-    @Test(arguments: [(2, [1, 1, 1, 1, 1]), (64, [150])])
-    @Loop func `so much is done in each turn of the loop, by one connection or many, and the rest in later ones`(
+    @Test(arguments: [(2, [1, 1, 1, 1, 1]), (64, [150])]) @Loop
+    func `so much is done in each turn of the loop, by one connection or many, and the rest in later ones`(
         perTurn: Int, work: [Int]
     ) async throws {
         let fixture = Fixture(on: loop, perTurn: perTurn)
@@ -113,9 +113,7 @@ import Testing
         #expect(fixture.done == ["192.0.2.1": 2])
     }
 
-    @Test @Loop func `when for so many something waits, there is room for a client that has less than its equal part`()
-        async throws
-    {
+    @Test @Loop func `when so many wait there is room for a client that has less than its equal part`() async throws {
         let fixture = Fixture(on: loop, perTurn: 1, capacity: 4)
         try fixture.work(1, of: "192.0.2.1")
         let isWaiting = try [1, 1, 1, 1, 1, 2, 2, 2, 3, 3].map { try fixture.work(1, of: "192.0.2.\($0)") }

@@ -30,8 +30,7 @@ import Testing
         }
     }
 
-    @Loop
-    private func keeper(
+    @Loop private func keeper(
         _ terms: TLSTerms, _ recorder: LogRecorder, by clock: any LoopClock = TestServer.loop, time: Int64? = nil
     ) throws -> CertificateKeeper {
         let loop = TestServer.loop
@@ -40,8 +39,7 @@ import Testing
             time: { time ?? terms.context?.validity.lowerBound ?? 0 })
     }
 
-    @Loop
-    @Test func `files that a reload names are used from then on, the same ones too, and watched`() async throws {
+    @Test @Loop func `files that a reload names are used from then on, the same ones too, and watched`() async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let keeper = try keeper(terms, recorder)
         defer { keeper.stop() }
@@ -59,8 +57,7 @@ import Testing
         #expect(keeper.files == other && keeper.problem == nil)
     }
 
-    @Loop
-    @Test func `files that do not belong together change nothing, and are reported`() async throws {
+    @Test @Loop func `files that do not belong together change nothing, and are reported`() async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let keeper = try keeper(terms, recorder)
         defer { keeper.stop() }
@@ -80,12 +77,11 @@ import Testing
         #expect(terms.context !== first)
     }
 
-    @Loop
     @Test(
         arguments: [
             (14 * 86_400, nil), (14 * 86_400 - 1, "expires in 13 days"), (0, "expires in 0 days"),
             (-1, "has expired, and clients refuse it"),
-        ] as [(Int64, String?)])
+        ] as [(Int64, String?)]) @Loop
     func `the end of a certificate is warned of two weeks before`(left: Int64, text: String?) throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let end = try TLSContext(try files.read()).validity.upperBound
@@ -93,8 +89,7 @@ import Testing
         #expect(recorder.lines == (text.map { ["\(files.certificate) \($0): renew it"] } ?? []))
     }
 
-    @Loop
-    @Test func `session tickets have new keys after a day, and the next after another`() async throws {
+    @Test @Loop func `session tickets have new keys after a day, and the next after another`() async throws {
         let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
         let keeper = try keeper(terms, recorder, by: clock)
         defer { keeper.stop() }
@@ -107,8 +102,8 @@ import Testing
         }
     }
 
-    @Loop
-    @Test func `files that cannot be used are a problem until they can, new keys of tickets or not`() async throws {
+    @Test @Loop func `files that cannot be used are a problem until they can, new keys of tickets or not`() async throws
+    {
         let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
         let keeper = try keeper(terms, recorder, by: clock)
         defer { keeper.stop() }
@@ -121,8 +116,7 @@ import Testing
         await awaited { keeper.problem == nil }
     }
 
-    @Loop
-    @Test func `files that change are read half a second after the last change, not before`() async throws {
+    @Test @Loop func `files that change are read half a second after the last change, not before`() async throws {
         let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
         let keeper = try keeper(terms, recorder, by: clock)
         defer { keeper.stop() }
@@ -135,9 +129,7 @@ import Testing
         await awaited { terms.context !== first }
     }
 
-    @Loop
-    @Test func `where no thread can be started the files are read later, and until then that is a problem, said once`()
-        async throws
+    @Test @Loop func `where no thread can be started the files are read later, and the problem said once`() async throws
     {
         let (terms, recorder, clock) = (TLSTerms(), LogRecorder(), ManualClock())
         var refusals = 3

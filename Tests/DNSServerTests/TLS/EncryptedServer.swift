@@ -17,9 +17,7 @@ struct EncryptedServer {
     static let certificates = Result { try TestCertificates() }
 
     /// The content of the files of a certificate.
-    static func content(
-        _ leaf: TestCertificates.Leaf, clientAuthorities: String = ""
-    ) throws -> TLSFiles.Content {
+    static func content(_ leaf: TestCertificates.Leaf, clientAuthorities: String = "") throws -> TLSFiles.Content {
         try TLSFiles(certificate: leaf.certificate, key: leaf.key, clientAuthorities: clientAuthorities).read()
     }
 

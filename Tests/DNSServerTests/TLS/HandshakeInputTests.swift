@@ -4,7 +4,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct HandshakeInputTests {
+struct HandshakeInputTests {
     /// A record of handshake messages.
     private static func record(_ bytes: [UInt8], type: UInt8 = 22) -> [UInt8] {
         [type, 3, 1, UInt8(bytes.count >> 8), UInt8(bytes.count & 0xff)] + bytes

@@ -3,7 +3,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct ProxyHeaderTests {
+struct ProxyHeaderTests {
     static let signature: [UInt8] = [
         0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a,
     ]

@@ -8,7 +8,7 @@ import Testing
 @testable import DNSServer
 
 /// Clients that want to hold the server up; others are served meanwhile.
-@Suite struct TLSAttackTests {
+struct TLSAttackTests {
     @Test func `a handshake that takes too long is closed`() async throws {
         try await EncryptedServer.run(limits: .test { $0.handshake = .seconds(1) }) { server in
             // On a busy machine an honest handshake may take too long as well; the next one may not.
@@ -56,9 +56,7 @@ import Testing
         [0x16, 3, 1, 0x40, 0, 1, 1, 0xff, 0xff],
         [0x16, 3, 1, 0x40, 0, 1, 0, 0x3f, 0xff] + [UInt8](repeating: 0, count: 16_379),
     ])
-    func `a ClientHello that claims to be long, or that is, is closed`(
-        bytes: [UInt8]
-    ) async throws {
+    func `a ClientHello that claims to be long, or that is, is closed`(bytes: [UInt8]) async throws {
         try await EncryptedServer.run { server in
             let client = try TestTCPClient(server.address)
             try client.send(bytes)

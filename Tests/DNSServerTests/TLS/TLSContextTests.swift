@@ -5,7 +5,7 @@ import Testing
 @testable import DNSServer
 
 /// What is said of files that cannot be used.
-@Suite struct TLSContextTests {
+struct TLSContextTests {
     private func problem(_ files: TLSFiles) -> TLSFiles.Problem? {
         do throws(TLSFiles.Problem) {
             _ = try TLSContext(try files.read())

@@ -6,7 +6,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct TLSServingTests {
+struct TLSServingTests {
     @Test func `queries over TLS are answered by the resolver and from the cache`() async throws {
         try await EncryptedServer.run { server in
             try server.test.store("cached.example", address: "192.0.2.7")
@@ -147,9 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a connection whose client goes without close_notify is closed once its queries are answered`()
-        async throws
-    {
+    @Test func `a connection whose client goes without close_notify is closed after its answers`() async throws {
         try await EncryptedServer.run(responder: FakeResponder()) { server in
             let client = try TestTLSClient(server.address)
             try client.send([.query("one.example")])

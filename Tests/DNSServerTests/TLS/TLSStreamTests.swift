@@ -10,8 +10,7 @@ import Testing
 
 /// What a stream makes of records that are received together.
 @Suite(.onLoop) struct TLSStreamTests {
-    @Loop
-    @Test func `records that find no room in the buffer are read by the next calls`() throws {
+    @Test @Loop func `records that find no room in the buffer are read by the next calls`() throws {
         let client = try SteppedTLSClient()
         for text in ["one", "two", "six"] { client.write(text) }
         // The first call takes all from the socket, which is not ready again.
@@ -20,8 +19,7 @@ import Testing
         #expect(client.read(3) == "six" && !client.stream.hasUnread)
     }
 
-    @Loop
-    @Test func `the end that comes with bytes is read after them, and nothing is left then`() throws {
+    @Test @Loop func `the end that comes with bytes is read after them, and nothing is left then`() throws {
         let client = try SteppedTLSClient()
         client.write("last")
         client.end()
@@ -30,8 +28,7 @@ import Testing
         #expect(!client.stream.hasUnread)
     }
 
-    @Loop
-    @Test func `what comes before a broken record is read, be it one byte, and nothing after it`() throws {
+    @Test @Loop func `what comes before a broken record is read, be it one byte, and nothing after it`() throws {
         let client = try SteppedTLSClient()
         client.write("1")
         // Application data that no key has encrypted.

@@ -10,7 +10,7 @@ import Testing
 
 @testable import DNSServer
 
-@Suite struct UDPServingTests {
+struct UDPServingTests {
     @Test(arguments: ["127.0.0.1", "::1"])
     func `a cached name is answered without the resolver, which answers what is not cached`(host: String) async throws {
         try await TestServer.run(on: [host], responder: .address("192.0.2.9")) { server in

@@ -11,7 +11,7 @@ import Testing
 @testable import DNSServer
 
 /// One thread alone, which finds all its datagrams in one batch: they were sent before it began.
-@Suite struct UDPThreadTests {
+struct UDPThreadTests {
     /// What a thread serves from, and where its queries go.
     @Loop
     private final class Fixture {
@@ -89,9 +89,7 @@ import Testing
         }
     }
 
-    @Test func `each query of a batch is reported with its own client, and those that wait for the loop are not`()
-        async throws
-    {
+    @Test func `each query of a batch is reported with its client, but for those that wait`() async throws {
         let fixture = try await Fixture()
         fixture.feed.turn(on: true)
         let clients = try await sendQueries(to: fixture.address)
@@ -103,9 +101,7 @@ import Testing
         #expect(Set(fixture.misses.take().map { "\($0.client.ip)" }) == ["127.0.0.2", "127.0.0.4"])
     }
 
-    @Test func `while many queries wait for the loop, those of this machine count by the program that asks`()
-        async throws
-    {
+    @Test func `while many queries wait for the loop, this machine's count by the program that asks`() async throws {
         let fixture = try await Fixture()
         let client = try await TestDNSClient(fixture.address)
         for number in 0..<70 { try client.send(.query("name\(number).example", id: UInt16(number))) }

@@ -2,7 +2,7 @@ import DNSWire
 import Testing
 
 /// An address and a port, as people write them.
-@Suite struct AddressAndPortTests {
+struct AddressAndPortTests {
     @Test(arguments: ["127.0.0.1:53", "[::1]:53", "0.0.0.0:0", "[fe80::1%eth0]:5353", "[2001:db8::1]:65535"])
     func `addresses with a port are read and written`(text: String) {
         #expect(AddressAndPort(text)?.description == text)

@@ -1,7 +1,7 @@
 import DNSWire
 import Testing
 
-@Suite struct CookieTests {
+struct CookieTests {
     private static let key = "e5e973e5a6b2a43f48e7dc849e37bfcf"
     private static let client = "198.51.100.100"
 
@@ -82,7 +82,7 @@ import Testing
     }
 }
 
-@Suite struct SipHashTests {
+struct SipHashTests {
     /// The vectors of the reference implementation, for the key 00 01 .. 0f and the message 00 01 .. of each length.
     @Test(
         arguments: [

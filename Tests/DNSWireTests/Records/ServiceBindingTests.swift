@@ -2,7 +2,7 @@ import DNSWire
 import TestSupport
 import Testing
 
-@Suite struct ServiceBindingTests {
+struct ServiceBindingTests {
     private static let alpn: (UInt16, [UInt8]) = (1, [2] + Array("h3".utf8))
     private static let four: (UInt16, [UInt8]) = (4, [192, 0, 2, 1, 192, 0, 2, 2])
     private static let six: (UInt16, [UInt8]) = (6, Array(repeating: 7, count: 16))

@@ -11,7 +11,7 @@ import Testing
 @testable import DiskCache
 
 /// Damaged files: never a crash, never a wrong answer, always a usable file afterwards.
-@Suite struct DamageTests {
+struct DamageTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
     private let names = (0..<300).map { "name-\($0).example.com" }

@@ -9,7 +9,7 @@ import Testing
 @testable import DiskCache
 
 /// A path with another program's file: it stays as it is, the operator is notified, and the cache works in memory.
-@Suite struct ForeignFileTests {
+struct ForeignFileTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 

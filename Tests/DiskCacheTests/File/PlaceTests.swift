@@ -10,7 +10,7 @@ import Testing
 @testable import DiskCache
 
 /// The file's path, and its use by several processes.
-@Suite struct PlaceTests {
+struct PlaceTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/state/cache.sqlite" }
 
@@ -85,9 +85,7 @@ import Testing
         #expect(await last.disk.states().contains { $0.kind == .switchedOff })
     }
 
-    @Test func `a folder that vanishes is noticed, and all is written again, also more bytes at once than may wait`()
-        throws
-    {
+    @Test func `a folder that vanishes is noticed, and all written again, also more bytes than may wait`() throws {
         // A shard of it has 32 MiB.
         let machine = try Machine(path, memory: 2 << 30)
         #expect(machine.load())
@@ -113,9 +111,7 @@ import Testing
         #expect(try file.answer(key("b.example.com")) != nil)
     }
 
-    @Test func `what was learned is in the file that takes the place of one that vanished, whenever that was learned`()
-        async throws
-    {
+    @Test func `what was learned, whenever, is in the file that takes the place of one that vanished`() async throws {
         let first = try Machine(path)
         first.disk.keep(StateRecord(.switchedOff, "httpdns", value: "off", storedAt: noon))
         #expect(first.flush())

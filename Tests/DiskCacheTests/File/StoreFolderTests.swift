@@ -5,7 +5,7 @@ import Testing
 @testable import DiskCache
 
 /// Damaged files that are renamed.
-@Suite struct StoreFolderTests {
+struct StoreFolderTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
     private var folder: StoreFolder { StoreFolder(path: path) }

@@ -6,7 +6,7 @@ import Testing
 @testable import DiskCache
 
 /// Answers as rows of the file: written, found, swept and removed.
-@Suite struct AnswerFileTests {
+struct AnswerFileTests {
     private let file: AnswerFile
     private let clock = TestClock()
 
@@ -110,9 +110,7 @@ import Testing
     }
 
     @Test(arguments: [RecordType.a, .aaaa])
-    func `an answer of one address family that changes alone leaves that of the other as it was`(type: RecordType)
-        throws
-    {
+    func `an answer of one address family that changes leaves that of the other as it was`(type: RecordType) throws {
         let other: RecordType = type == .a ? .aaaa : .a
         #expect(try write("a.example", [(.a, 60), (.aaaa, 60)]) == 2)
         let before = try file.answer(key("a.example", other))

@@ -9,7 +9,7 @@ import Testing
 @testable import DiskCache
 
 /// The contents of a file are read like a message from the network: each row is checked, whatever wrote it.
-@Suite struct RowTests {
+struct RowTests {
     private let directory: TemporaryDirectory
     private var path: String { directory.path + "/cache.sqlite" }
 

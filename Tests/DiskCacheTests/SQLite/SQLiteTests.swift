@@ -9,7 +9,7 @@ import Testing
 @testable import DiskCache
 
 /// How SQLite is used: the consequences of its errors for the file, and what a file may not make it do.
-@Suite struct SQLiteTests {
+struct SQLiteTests {
     /// Primary result codes of SQLite by number, which are part of its interface.
     @Test(arguments: [
         (3, "PERM"), (5, "BUSY"), (6, "LOCKED"), (7, "NOMEM"), (8, "READONLY"), (9, "INTERRUPT"), (10, "IOERR"),
@@ -96,9 +96,7 @@ struct FaultTests {
     }
 
     @Test(arguments: [1, 1_000_000])
-    func `whichever call fails, once or from then on, answers stay right and the disk comes back`(count: Int)
-        async throws
-    {
+    func `whichever call fails, once or always, answers stay right and the disk comes back`(count: Int) async throws {
         csqlite_faults_plan(0, 0)
         try await live(folder + "/none.sqlite")
         let calls = Int(csqlite_faults_calls())
@@ -111,9 +109,7 @@ struct FaultTests {
         }
     }
 
-    @Test func `while a disk fails all goes on in memory with one message, and what came or went is so afterwards`()
-        async throws
-    {
+    @Test func `while a disk fails all goes on in memory with one message, and is so afterwards`() async throws {
         let clock = TestClock()
         let machine = try Machine(path, clock: clock)
         let names = ["by-key.example.com", "by-name.example.com", "stored.example.com"]

@@ -15,13 +15,9 @@ struct AliyunOutcomeTests {
             to: UpstreamQuestion(name: Self.host, types: types))
     }
 
-    private func answer(_ addresses: [String], ttl: UInt32) -> UpstreamResult {
-        .answer(Answer(name: Self.host, addresses: addresses.compactMap { IPAddress($0) }, ttl: ttl))
-    }
-
     @Test func `only what was asked is answered`() {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ipsv6":["2001:db8::1"],"ttl":60}"#
-        #expect(outcome(body, types: [.aaaa]) == .success([.aaaa: answer(["2001:db8::1"], ttl: 60)]))
+        #expect(outcome(body, types: [.aaaa]) == .success([.aaaa: addresses(["2001:db8::1"], ttl: 60)]))
     }
 
     @Test(arguments: [
@@ -41,7 +37,7 @@ struct AliyunOutcomeTests {
             return
         }
         #expect(reason.contains("nothing in its list is an address"))
-        #expect(results[.aaaa] == answer(["2001:db8::1"], ttl: 60))
+        #expect(results[.aaaa] == addresses(["2001:db8::1"], ttl: 60))
     }
 
     @Test(
@@ -53,7 +49,7 @@ struct AliyunOutcomeTests {
         let body = #"{"host":"www.example.com","ips":["192.0.2.1"],"ttl":\#(stated)}"#
         #expect(
             outcome(body)
-                == .success([.a: answer(["192.0.2.1"], ttl: ttl ?? 60), .aaaa: .indeterminateEmpty(ttl: ttl)]))
+                == .success([.a: addresses(["192.0.2.1"], ttl: ttl ?? 60), .aaaa: .indeterminateEmpty(ttl: ttl)]))
     }
 
     @Test func `text that is no address, and addresses of the other family, are dropped`() {
@@ -62,7 +58,8 @@ struct AliyunOutcomeTests {
             "192.0.2.1"],"ipsv6":["192.0.2.9","2001:db8::1","::ffff:1.2.3.4.5"],"ttl":60}
             """
         #expect(
-            outcome(body) == .success([.a: answer(["192.0.2.1"], ttl: 60), .aaaa: answer(["2001:db8::1"], ttl: 60)]))
+            outcome(body)
+                == .success([.a: addresses(["192.0.2.1"], ttl: 60), .aaaa: addresses(["2001:db8::1"], ttl: 60)]))
     }
 
     @Test func `a family with addresses of the other alone is empty`() {
@@ -75,7 +72,7 @@ struct AliyunOutcomeTests {
         let list = (once + once.reversed()).map { "\"\($0)\"" }.joined(separator: ",")
         #expect(
             outcome("{\"host\":\"www.example.com\",\"ips\":[\(list)],\"ttl\":60}", types: [.a])
-                == .success([.a: answer(once, ttl: 60)]))
+                == .success([.a: addresses(once, ttl: 60)]))
     }
 
     @Test(arguments: ["a", "aaa", "a.b.c", "_sip._tcp.example.com", "xn--bcher-kva.example", "1.2.0.192.example"])
@@ -89,7 +86,7 @@ struct AliyunOutcomeTests {
     @Test(arguments: ["WWW.Example.COM", "www.example.com."])
     func `letter case and final dot of the host do not count`(host: String) {
         let body = #"{"host":"\#(host)","ips":["192.0.2.1"],"ttl":60}"#
-        #expect(outcome(body, types: [.a]) == .success([.a: answer(["192.0.2.1"], ttl: 60)]))
+        #expect(outcome(body, types: [.a]) == .success([.a: addresses(["192.0.2.1"], ttl: 60)]))
     }
 
     @Test(arguments: [

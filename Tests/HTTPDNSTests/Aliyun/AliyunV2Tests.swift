@@ -90,9 +90,7 @@ struct AliyunV2Tests {
         // Base64 with line breaks, as some libraries write it.
         (.gcm(key), #"{"code":"success","data":"\#(inGCM.prefix(76))\r\n\#(inGCM.dropFirst(76))\n"}"#),
     ])
-    func `a reply is read in each mode, and whichever way the mode is written`(
-        encryption: PayloadBox?, body: String
-    ) {
+    func `a reply is read in each mode, and whichever way the mode is written`(encryption: PayloadBox?, body: String) {
         #expect(outcome(body, encryption) == Self.expected)
     }
 

@@ -32,15 +32,6 @@ struct DoHJSONOutcomeTests {
         #"{"name":"\#(name)","type":\#(type),"TTL":\#(ttl),"data":"\#(data)"}"#
     }
 
-    private func answer(_ outcome: ProviderOutcome, _ type: RecordType = .a) -> Answer? {
-        guard case .success(let results) = outcome, case .answer(let answer) = results[type],
-            results.map(\.type) == [type]
-        else {
-            return nil
-        }
-        return answer
-    }
-
     private func alias(_ owner: String, _ target: String, ttl: UInt32) -> Record {
         Record(name: name(owner), type: .cname, ttl: ttl, rdata: name(target).wire)
     }
@@ -59,7 +50,7 @@ struct DoHJSONOutcomeTests {
             "edns_client_subnet":"203.0.113.0/24","Comment":"Response from 192.0.2.53."}
             """
         #expect(
-            answer(outcome(body))
+            onlyAnswer(outcome(body))
                 == Answer(answers: [
                     alias("www.example.com", "edge.example.net", ttl: 300), a("edge.example.net", "192.0.2.1", ttl: 60),
                 ]))
@@ -70,7 +61,7 @@ struct DoHJSONOutcomeTests {
             {"Status":3,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":[{"name":"none.example.com.",\
             "type":28}],"Authority":[\(Self.soa)]}
             """
-        let answer = try #require(self.answer(outcome(body, "none.example.com", type: .aaaa), .aaaa))
+        let answer = try #require(onlyAnswer(outcome(body, "none.example.com", type: .aaaa), .aaaa))
         #expect(answer.responseCode == .nameError)
         #expect(answer.answers.isEmpty)
         let soa = try #require(answer.authorities.first)
@@ -91,7 +82,7 @@ struct DoHJSONOutcomeTests {
             """
         let address = try #require(IPAddress("2001:db8::1"))
         #expect(
-            answer(outcome(body, type: .aaaa), .aaaa)
+            onlyAnswer(outcome(body, type: .aaaa), .aaaa)
                 == Answer(name: Self.host, addresses: [address], ttl: 1_726))
     }
 
@@ -101,7 +92,7 @@ struct DoHJSONOutcomeTests {
             {"Status":0,"TC":false,"RD":true,"RA":true,"AD":false,"CD":false,"Question":{"name":"\(questionName)",\
             "type":1},"Answer":[{"name":"www.example.com.","TTL":127,"type":1,"data":"192.0.2.1"}]}
             """
-        #expect(answer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 127)])
+        #expect(onlyAnswer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 127)])
     }
 
     @Test func `DNSPod's reply is read`() {
@@ -110,11 +101,11 @@ struct DoHJSONOutcomeTests {
             "type":1}],"Answer":[{"name":"www.example.com.","type":1,"TTL":110,"Expires":"Tue, 14 Nov 2023 22:15:10 \
             UTC","data":"192.0.2.1"}],"edns_client_subnet":"203.0.113.0/24"}
             """
-        #expect(answer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 110)])
+        #expect(onlyAnswer(outcome(body))?.answers == [a("www.example.com", "192.0.2.1", ttl: 110)])
     }
 
     @Test func `an answer without Status is one, as AdGuard sends it`() {
-        #expect(answer(outcome("{\(Self.question),\"Answer\":[\(record())]}"))?.addresses.count == 1)
+        #expect(onlyAnswer(outcome("{\(Self.question),\"Answer\":[\(record())]}"))?.addresses.count == 1)
     }
 
     // The three kinds of empty responses.
@@ -175,7 +166,7 @@ struct DoHJSONOutcomeTests {
     @Test(arguments: ["WWW.Example.COM.", #"\u0077ww.example\u002ecom"#, #"www.\\101xample.com."#])
     func `the name asked may come in another letter case or escaped`(text: String) {
         let body = "{\"Status\":0,\"Question\":[{\"name\":\"\(text)\",\"type\":1}],\"Answer\":[\(record(name: text))]}"
-        #expect(answer(outcome(body))?.addresses.count == 1)
+        #expect(onlyAnswer(outcome(body))?.addresses.count == 1)
     }
 
     @Test(arguments: [
@@ -213,13 +204,13 @@ struct DoHJSONOutcomeTests {
     func `a type may be a number or a text`(type: String) {
         let body =
             "{\"Status\":\"0\",\"Question\":[{\"name\":\"www.example.com.\",\"type\":\(type)}],\"Answer\":[\(record(type: type))]}"
-        #expect(answer(outcome(body))?.addresses.count == 1)
+        #expect(onlyAnswer(outcome(body))?.addresses.count == 1)
     }
 
     @Test func `records of other types are skipped, whatever they hold`() {
         let others = [46, 16, 65, 1_000].map { record(type: String($0), data: ##"\\# 3 zz \"A\" 8 3"##) }
         #expect(
-            answer(outcome(members: "\"Answer\":[\((others + [record()]).joined(separator: ","))]"))?.answers
+            onlyAnswer(outcome(members: "\"Answer\":[\((others + [record()]).joined(separator: ","))]"))?.answers
                 == [a("www.example.com", "192.0.2.1", ttl: 60)])
     }
 
@@ -230,12 +221,13 @@ struct DoHJSONOutcomeTests {
             ("\"soon\"", 0), ("true", 0), ("[60]", 0),
         ] as [(String, UInt32)])
     func `a TTL that is not 31 bits is 0`(text: String, ttl: UInt32) {
-        #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: text))]"))?.answers.map(\.ttl) == [ttl])
+        #expect(onlyAnswer(outcome(members: "\"Answer\":[\(record(ttl: text))]"))?.answers.map(\.ttl) == [ttl])
     }
 
     @Test func `the age in an HTTP cache is taken off`() {
-        #expect(answer(outcome(members: "\"Answer\":[\(record(ttl: "600"))]", age: 250))?.answers.map(\.ttl) == [350])
-        #expect(answer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
+        #expect(
+            onlyAnswer(outcome(members: "\"Answer\":[\(record(ttl: "600"))]", age: 250))?.answers.map(\.ttl) == [350])
+        #expect(onlyAnswer(outcome(members: "\"Answer\":[\(record())]", age: .max))?.answers.map(\.ttl) == [0])
     }
 
     // Bodies that are not responses.
@@ -254,7 +246,7 @@ struct DoHJSONOutcomeTests {
         let records = (0..<950).map { record(data: "192.0.\(2 + $0 / 250).\($0 % 250)") }
         let body = "\"Answer\":[\(records.joined(separator: ","))]"
         #expect(body.utf8.count > 60_000)
-        #expect(answer(outcome(members: body))?.addresses.count == 950)
+        #expect(onlyAnswer(outcome(members: body))?.addresses.count == 950)
     }
 
     // HTTP statuses.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct MemoryBudgetTests {
+struct MemoryBudgetTests {
     private static let sizes = [32, 48, 64, 100, 128, 256, 512, 1_024, 4_096].map { $0 << 20 }
 
     /// Bytes of everything that a load may make the server hold.
@@ -58,10 +58,8 @@ import Testing
     }
 }
 
-@Suite
 struct DescriptorLimitTests {
-    @Test
-    func `the soft limit is raised as far as it may be`() async {
+    @Test func `the soft limit is raised as far as it may be`() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit()
             let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

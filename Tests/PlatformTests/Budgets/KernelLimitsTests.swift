@@ -3,7 +3,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct ControlGroupsTests {
+struct ControlGroupsTests {
     @Test(
         arguments: [
             ("200000 100000\n", 2.0), ("50000 100000", 0.5), ("max 100000\n", nil), ("", nil), ("200000", nil),
@@ -75,7 +75,7 @@ import Testing
     }
 }
 
-@Suite struct CPUBudgetTests {
+struct CPUBudgetTests {
     @Test(
         arguments: [
             (1, nil, 1), (2, nil, 2), (64, nil, 4), (0, nil, 1), (-22, nil, 1), (8, 2.0, 2), (8, 1.5, 2), (8, 0.1, 1),
@@ -89,7 +89,7 @@ import Testing
     }
 }
 
-@Suite struct MappingLimitsTests {
+struct MappingLimitsTests {
     private static func limits(
         space: String = "unlimited", data: String = "unlimited", stack: String = "8388608"
     ) -> MappingLimits {
@@ -141,7 +141,7 @@ import Testing
     }
 }
 
-@Suite struct FreeMemoryTests {
+struct FreeMemoryTests {
     /// Bytes of mapped files that are resident in this process.
     private func mappedFileBytes() throws -> Int {
         let file = try #require(fopen("/proc/self/statm", "r"))

@@ -76,9 +76,7 @@ import Testing
     }
 
     @Test(arguments: ["run/two", "../{}/run/two"])
-    @Loop func `a file is noticed when a directory above it is a link that gets another target`(target: String)
-        async throws
-    {
+    @Loop func `a file is noticed when a directory above it is a link that changes`(target: String) async throws {
         for folder in ["run/one/certificates", "run/two/certificates"] {
             try FileManager.default.createDirectory(atPath: path(folder), withIntermediateDirectories: true)
             try directory.write(folder, to: folder + "/key.pem")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct ReadFileTests {
+struct ReadFileTests {
     @Test func `a file that never ends is cut at the limit`() throws {
         #expect(try readFile("/dev/zero", limit: 100_000) == Array(repeating: 0, count: 100_000))
     }
@@ -35,7 +35,7 @@ import Testing
     }
 }
 
-@Suite struct WriteFileTests {
+struct WriteFileTests {
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
@@ -107,7 +107,7 @@ import Testing
 }
 
 /// What every user may do with a file.
-@Suite struct PublicAccessTests {
+struct PublicAccessTests {
     private let directory: TemporaryDirectory
     private let path: String
 

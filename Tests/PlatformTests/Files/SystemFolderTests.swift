@@ -5,7 +5,7 @@ import Testing
 @testable import Platform
 
 /// Which folders belong to the system.
-@Suite struct SystemFolderTests {
+struct SystemFolderTests {
     @Test(arguments: [
         "/", "/run", "/run/", "/var/run", "/tmp", "/etc", "/etc/httpdnsd", "/etc/systemd/system", "/var/lib",
         "/var/lib/private", "/home/somebody", "/run/user/1000", "/root", "/usr/local/bin", "/dev/shm",

@@ -6,8 +6,7 @@ import Testing
 @testable import Platform
 
 /// How often messages are logged, on a clock that the test moves.
-@Suite(.onLoop)
-struct EventLogTests {
+@Suite(.onLoop) struct EventLogTests {
     @Loop
     private final class Fixture {
         let clock = ManualClock()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct LogFormatterTests {
+struct LogFormatterTests {
     private static let time = UTCTime(milliseconds: 951_827_696_789)
     /// Characters that would clear a terminal, forge a line, colour the rest, change its direction, or end a JavaScript
     /// string.
@@ -78,7 +78,7 @@ import Testing
     }
 }
 
-@Suite struct UTCTimeTests {
+struct UTCTimeTests {
     @Test(arguments: [
         (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
         (951_782_400_000, "2000-02-29T00:00:00.000Z"),

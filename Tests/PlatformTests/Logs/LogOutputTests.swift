@@ -6,7 +6,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct LogWriterTests {
+struct LogWriterTests {
     /// A writer to a pipe that only the test reads.
     private final class Fixture {
         let writer: LogWriter
@@ -206,7 +206,7 @@ private func unread(in pipe: Int32) -> Int32 {
     return ioctl(pipe, UInt(FIONREAD), &count) == 0 ? count : -1
 }
 
-@Suite struct JournalStreamTests {
+struct JournalStreamTests {
     private func identity(of descriptor: Int32) -> (device: UInt64, inode: UInt64) {
         var status = stat()
         fstat(descriptor, &status)

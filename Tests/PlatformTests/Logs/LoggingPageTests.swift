@@ -4,7 +4,7 @@ import Platform
 import Testing
 
 /// `Documentation/Logging.md` against the kinds of messages.
-@Suite struct LoggingPageTests {
+struct LoggingPageTests {
     @Test func `the page lists every kind with its level, and no other`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Documentation/Logging.md")

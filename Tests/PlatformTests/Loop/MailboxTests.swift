@@ -80,7 +80,7 @@ private final class Room {
     var count = 0
 }
 
-@Suite struct SharedQueueTests {
+struct SharedQueueTests {
     /// A waiting item: its network, and its number among that network's items.
     private struct Item: Equatable {
         let network: UInt32

@@ -113,9 +113,7 @@ private struct Pipe {
         #expect(await inbox.wait(for: 2) == [[.readable, .writable], .writable])
     }
 
-    @Test @Loop func `an event fetched for a closed descriptor does not reach the next owner of its number`()
-        async throws
-    {
+    @Test @Loop func `an event of a closed descriptor does not reach the next owner of its number`() async throws {
         let pipes = [Pipe(), Pipe()]
         let inbox = Inbox<String>()
         let later = Inbox<(pipe: Pipe, watch: Watch)>()

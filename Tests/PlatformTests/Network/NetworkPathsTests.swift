@@ -6,14 +6,12 @@ import Testing
 @testable import Platform
 
 /// Which way leads to an address, by routes of the test's own.
-@Suite(.onLoop)
-struct NetworkPathsTests {
+@Suite(.onLoop) struct NetworkPathsTests {
     /// - Parameters:
     ///   - families: to which there are routes.
     ///   - source: of these routes.
     ///   - prefix: of a translator.
-    @Loop
-    private func paths(_ families: RecordType..., from source: IPAddress? = nil, by prefix: String? = nil)
+    @Loop private func paths(_ families: RecordType..., from source: IPAddress? = nil, by prefix: String? = nil)
         -> NetworkPaths
     {
         let paths = NetworkPaths { families.contains($0.recordType) ? .init(interface: 1, source: source) : nil }

@@ -50,7 +50,7 @@ enum RouteBytes {
     }
 }
 
-@Suite struct RouteMessageTests {
+struct RouteMessageTests {
     private func read(_ bytes: [UInt8]) -> [RouteMessage] { RouteMessages(bytes).map(\.message) }
 
     @Test func `a datagram holds several messages, and those of other kinds are passed over`() {
@@ -151,7 +151,7 @@ enum RouteBytes {
     }
 }
 
-@Suite struct NetworkStateTests {
+struct NetworkStateTests {
     /// A state with a link `eth0` that has an address.
     private func state(_ name: String = "eth0", master: UInt32? = nil) -> NetworkState {
         var state = NetworkState()
@@ -277,7 +277,7 @@ enum RouteBytes {
     }
 }
 
-@Suite struct NetworkStockTests {
+struct NetworkStockTests {
     /// A kernel with one address on a link, which runs one dump at a time, as Linux does.
     private final class Kernel {
         private var running: UInt16?
@@ -347,7 +347,7 @@ enum RouteBytes {
     }
 }
 
-@Suite struct SleepCountTests {
+struct SleepCountTests {
     @Test func `a long sleep is reported with its length, a short one and a set clock are not`() {
         var count = SleepCount(asleep: .seconds(100))
         let lengths = [100, 104, 3_704, 3_704, 3_709].map { count.take(asleep: .seconds($0)) }

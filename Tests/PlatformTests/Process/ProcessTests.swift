@@ -20,7 +20,7 @@ import Testing
     }
 }
 
-@Suite struct ProcessTests {
+struct ProcessTests {
     @Test func `a thread has its name and can be joined`() throws {
         let name = Mutex("")
         let thread = try NamedThread("udp 127.0.0.1 and more") {

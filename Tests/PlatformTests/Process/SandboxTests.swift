@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What a process can do in the sandbox, and what not: each in a process of its own.
-@Suite struct SandboxTests {
+struct SandboxTests {
     /// Enters a sandbox with one folder; ends the process where the kernel does not let all of it in force.
     private static func enter(
         unixSockets: Set<UnixSocketKind> = [], abstractSockets: Bool = false

@@ -3,7 +3,7 @@ import Platform
 import TestSupport
 import Testing
 
-@Suite struct ServiceManagerTests {
+struct ServiceManagerTests {
     @Test(arguments: [false, true])
     func `a manager is notified at a path or an abstract name`(isAbstract: Bool) throws {
         let directory = try TemporaryDirectory()

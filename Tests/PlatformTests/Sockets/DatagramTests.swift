@@ -71,7 +71,7 @@ private func reply(_ text: String, _ socket: UDPSocket, _ origin: clinux_origin)
     return clinux_send_late(socket.numbers, Int32(socket.numbers.count), Array(text.utf8), [late], 1) == 1
 }
 
-@Suite struct DatagramTests {
+struct DatagramTests {
     private let server: UDPSocket
     private let batch: Batch
     private let client: Client

@@ -3,7 +3,7 @@ import Glibc
 import Platform
 import Testing
 
-@Suite struct ListeningSocketTests {
+struct ListeningSocketTests {
     private let anyPort = SocketAddress(ipv4: 0x7f00_0001, port: 0)
 
     /// Connects to a listener; on the loopback interface the connection then waits to be accepted.

@@ -6,7 +6,7 @@ import Testing
 @testable import Platform
 
 /// Descriptors that one process passes to another.
-@Suite struct PassedDescriptorTests {
+struct PassedDescriptorTests {
     @Test func `what a manager stores arrives with its name, in as many messages as it takes`() throws {
         let directory = try TemporaryDirectory()
         let socket = try NotifySocket.forDescriptors(at: directory.path + "/notify")

@@ -3,7 +3,7 @@ import Glibc
 import Platform
 import Testing
 
-@Suite struct SocketAddressTests {
+struct SocketAddressTests {
     @Test(arguments: [
         "127.0.0.1:53", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:53", "[::]:5353", "[2001:db8::1]:443",
         "[fe80::1%lo]:53",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Platform
 
-@Suite struct SocketOwnersTests {
+struct SocketOwnersTests {
     private let owners: SocketOwners
     private let server: SocketAddress
 

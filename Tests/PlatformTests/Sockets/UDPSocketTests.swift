@@ -3,7 +3,7 @@ import Glibc
 import Platform
 import Testing
 
-@Suite struct UDPSocketTests {
+struct UDPSocketTests {
     private let anyPort = SocketAddress(ipv4: 0x7f00_0001, port: 0)
 
     @Test func `all sockets of an address have the one port that the first was given`() throws {

@@ -57,9 +57,7 @@ struct WasteTests {
     }
 
     @Test(arguments: [false, true])
-    func `C4: a provider that bills and takes 0.35 s is asked once, and at its other address if it fails`(
-        fails: Bool
-    ) {
+    func `C4: a provider that bills and takes 0.35 s is asked once, and at its other address if it fails`(fails: Bool) {
         let metered = RaceRules.Source(provider: 0, mayHedge: false, addresses: 2)
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [metered]),

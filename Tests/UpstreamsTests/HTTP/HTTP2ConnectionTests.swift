@@ -95,9 +95,7 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 2)
     }
 
-    @Test func `others stay on the older connection while a renewal is under way, and there is one at a time`()
-        async throws
-    {
+    @Test func `others stay on the older connection during a renewal, and there is one at a time`() async throws {
         let server = try server(.answer, .hang)
         let transfers = try await transfers(server)
         #expect(await transfers.get("first.example.com").isSuccess)
@@ -170,9 +168,7 @@ struct HTTP2ConnectionTests {
         #expect(server.connections == 60 / HTTPLimits.lostStreams)
     }
 
-    @Test func `a server that sends pings and answers nothing is silent, until a new connection replaces this one`()
-        async throws
-    {
+    @Test func `a server that sends pings and answers nothing is silent, until a new connection`() async throws {
         let server = try server(.ping, .answer)
         let transfers = try await transfers(server)
         #expect(await transfers.get("first.example.com", timeout: .seconds(2)).failure == .timeout)
@@ -196,9 +192,7 @@ struct HTTP2ConnectionTests {
         #expect((2...HTTPLimits.connections).contains(server.connections))
     }
 
-    @Test func `where one name ends each connection, as if nothing on it was taken, the others are answered`()
-        async throws
-    {
+    @Test func `where one name ends each connection, as if nothing was taken, others are answered`() async throws {
         let server = try server(.doh)
         let transfers = try await transfers(server)
         #expect(await transfers.perform(question("first.example"), deadline: .bootTime + .patience).isSuccess)
@@ -230,9 +224,7 @@ struct HTTP2ConnectionTests {
         #expect(server.connections <= 5)
     }
 
-    @Test func `a request that is wanted over HTTP/1.1 goes there, is paid for once, and leaves the others on HTTP/2`()
-        async throws
-    {
+    @Test func `a request wanted over HTTP/1.1 goes there, paid for once, and leaves others on HTTP/2`() async throws {
         let server = try server(.doh)
         let transfers = try await transfers(server)
         let calls = Calls()
@@ -252,10 +244,7 @@ struct HTTP2ConnectionTests {
         #expect(await HTTPFixture.parallel(100, on: transfers).allSucceeded)
     }
 
-    @Test
-    func `a server without HTTP/2 is asked where it said so, and each of many requests on a connection of its own`()
-        async throws
-    {
+    @Test func `a server without HTTP/2 is asked where it said so, each request on its own connection`() async throws {
         let server = try Nginx(certificates.leaf(names: ["right.example"]), http2: false)
         let relay = try HTTPRelay(to: server.address)
         let transfers = await HTTPFixture.secure(relay.port, authority: certificates.authority)
@@ -305,9 +294,7 @@ struct HTTP2ConnectionTests {
         #expect(relay.connections == 1)
     }
 
-    @Test func `requests of one client that hold every separate connection keep none from another client's`()
-        async throws
-    {
+    @Test func `one client's requests that hold every separate connection keep none from another's`() async throws {
         let server = try server(.doh)
         let transfers = try await transfers(server)
         func ask(_ name: String, _ client: UInt32) -> Task<Result<HTTPDNS.HTTPResponse, UpstreamFailure>, Never> {
@@ -335,9 +322,7 @@ struct HTTP2ConnectionTests {
 
     /// Sends a request and releases the service.
     @Loop
-    private func askAndLetGo(
-        _ server: ScriptedHTTP2
-    ) async throws -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
+    private func askAndLetGo(_ server: ScriptedHTTP2) async throws -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
         var transfers: HTTPTransfers? = try await transfers(server)
         return await withCheckedContinuation { continuation in
             _ = transfers?.begin(

@@ -8,8 +8,7 @@ import Testing
 @testable import Upstreams
 
 /// HTTP/2 without a network: frames that a server might send, byte by byte.
-@Suite(.onLoop)
-struct HTTP2SessionTests {
+@Suite(.onLoop) struct HTTP2SessionTests {
     @Test @Loop func `a body follows in frames of its own`() throws {
         let stage = try Stage()
         let body = [UInt8](repeating: 7, count: 20_000)
@@ -142,9 +141,8 @@ struct HTTP2SessionTests {
         },
     ]
 
-    @Test(arguments: floods) @Loop func `a flood of frames that are no replies ends the connection`(
-        flood: Flood
-    ) throws {
+    @Test(arguments: floods) @Loop func `a flood of frames that are no replies ends the connection`(flood: Flood) throws
+    {
         let stage = try Stage()
         let (open, answered, cancelled) = (try stage.open(), try stage.open(), try stage.open())
         try stage.receive(answered.reply(ends: true))
@@ -176,9 +174,7 @@ struct HTTP2SessionTests {
         }
     }
 
-    @Test @Loop func `the first bytes say that we want no pushes, and of a body one byte over the limit at most`()
-        throws
-    {
+    @Test @Loop func `the first bytes say that we want no pushes, and one byte over a body's limit at most`() throws {
         let session = try HTTP2Session(authority: "service.example")
         var sent: [UInt8] = []
         try session.takeFrames(into: &sent, limit: .max)
@@ -190,9 +186,7 @@ struct HTTP2SessionTests {
         #expect(settings.payload.starts(with: Frames.setting(2, 0) + Frames.setting(4, 65_537)))
     }
 
-    @Test @Loop func `the window of a body that is over its limit is not opened again, and its stream ends alone`()
-        throws
-    {
+    @Test @Loop func `the window of a body over its limit is not opened again, and its stream ends alone`() throws {
         let stage = try Stage()
         let (stream, other) = (try stage.open(), try stage.open())
         try stage.receive(stream.reply())

@@ -18,9 +18,7 @@ struct HTTPProxyTests {
         return await HTTPTransfers(origin, loop: LoopRunner.shared.loop)
     }
 
-    @Test func `over https all requests share one tunnel, whose end is the service's address and certificate`()
-        async throws
-    {
+    @Test func `over https all requests share one tunnel, to the service's address and certificate`() async throws {
         let certificates = try TestCertificates()
         let nginx = try Nginx(
             certificates.leaf(names: ["right.example"]), backend: FakeHTTPDNS(HTTPFixture.zone))

@@ -5,7 +5,7 @@ import Testing
 @testable import Upstreams
 
 /// The fields of a response's header.
-@Suite struct HTTPReplyTests {
+struct HTTPReplyTests {
     private func reply(_ fields: String..., isDocument: Bool = false, trailer: String? = nil) -> HTTPResponse {
         let reply = HTTPStream(HTTPRequest(target: "/"), isDocument: isDocument, at: Instant(nanoseconds: 0))
         _ = Array("200".utf8).withUnsafeBytes { reply.begin(status: $0, length: 0, at: Instant(nanoseconds: 0)) }

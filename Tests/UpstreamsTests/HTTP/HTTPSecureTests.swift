@@ -61,9 +61,7 @@ struct HTTPSecureTests {
         #expect(nginx.connections == 4)
     }
 
-    @Test func `a certificate for another name makes the next name be tried, and the right one be remembered`()
-        async throws
-    {
+    @Test func `a certificate for another name has the next name tried, and the right one remembered`() async throws {
         let transfers = try await transfers(["wrong.example", "also-wrong.example", "right.example"])
         #expect(await HTTPFixture.parallel(30, on: transfers).allSucceeded)
         #expect(await transfers.get("again.example.com").isSuccess)
@@ -105,10 +103,7 @@ struct HTTPSecureTests {
     }
 
     /// The forged one is below an expired authority whose key it was made without.
-    @Test
-    func `a wrong certificate is refused with its reason, and one that is wrong in its time alone is a sign of that`()
-        async throws
-    {
+    @Test func `a wrong certificate is refused with its reason; wrong in its time alone it is a sign`() async throws {
         let (right, unknown) = (["right.example"], "the certificate's issuer is not known")
         for (leaf, reason, isTimeAlone) in [
             (try TestCertificates().leaf(names: right), unknown, false),
@@ -140,9 +135,7 @@ struct HTTPSecureTests {
         init(of transfers: HTTPTransfers) { transfers.onWrongTime = { [unowned self] in count += 1 } }
     }
 
-    @Test func `one of several pinned keys is enough, another key is refused, and a pinned one makes nothing valid`()
-        async throws
-    {
+    @Test func `one of several pinned keys is enough, another is refused, and none makes all valid`() async throws {
         let (leaf, other) = (try certificates.leaf(names: ["right.example"]), try certificates.leaf())
         let invalid = try certificates.selfSignedLeaf(names: ["right.example"])
         for (leaf, pins, failure) in [
@@ -186,9 +179,7 @@ struct HTTPSecureTests {
         #expect(await transfers.openConnections == 1)
     }
 
-    @Test func `a connection made in advance carries the first request, and nothing was sent on it before`()
-        async throws
-    {
+    @Test func `a connection made in advance carries the first request, and nothing before it`() async throws {
         let relay = try HTTPRelay(to: nginx.address)
         let transfers = try await transfers(port: relay.port)
         await transfers.connect(timeout: .patience)
@@ -282,9 +273,7 @@ struct HTTPSecureTests {
         #expect(relay.connections == 2)
     }
 
-    @Test func `beside a connection that is closing, with a stream still on it, requests share one new connection`()
-        async throws
-    {
+    @Test func `beside a closing connection with a stream on it requests share one new connection`() async throws {
         let old = try Nginx(
             certificates.leaf(names: ["right.example"]), backend: backend, requestsPerConnection: 12)
         backend.misbehave(.hang, for: "slow.example.com")

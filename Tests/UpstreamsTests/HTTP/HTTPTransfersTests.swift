@@ -50,9 +50,7 @@ struct HTTPTransfersTests {
         #expect(server.callCount() == before + 1)
     }
 
-    @Test func `a name for which a service fails is asked for four times in 1.9 s, and others are answered meanwhile`()
-        async throws
-    {
+    @Test func `a name that a service fails is asked for four times in 1.9 s, others are answered`() async throws {
         server.misbehave(.status(502), for: "bad.example.com")
         let clock = ManualClock(now: .bootTime)
         let transfers = await HTTPFixture.plain(server.address, clock: clock)
@@ -167,9 +165,7 @@ struct HTTPTransfersTests {
         #expect(await hanging.value.allSatisfy { $0.failure == .cancelled })
     }
 
-    @Test func `a client whose requests hang has every connection while it is alone, and shares them with another`()
-        async throws
-    {
+    @Test func `a client whose requests hang has every connection while alone, and shares them then`() async throws {
         server.misbehave(.hang)
         server.misbehave(.delay(.zero), for: "www.example.com")
         let transfers = await HTTPFixture.plain(server.address)

@@ -13,7 +13,7 @@ import Testing
 struct NetworkChangeTests {
     @Test @Loop func `a server that was in backoff is asked in its old place again`() async throws {
         let first = try LocalDNSRawServer()
-        let second = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let second = try LocalDNSRawServer { [$0.good] }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([first, second], clock: clock)
         let asked = try question("a.example")
@@ -30,7 +30,7 @@ struct NetworkChangeTests {
 
     @Test @Loop func `a look-up under way restarts, at the servers of the new network`() async throws {
         let dead = try LocalDNSRawServer()
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let good = try LocalDNSRawServer { [$0.good] }
         let localDNS = makeLocalDNS([dead], clock: ManualClock())
         async let reply = localDNS.ask(try question("a.example"))
         await dead.received(1)
@@ -57,7 +57,7 @@ struct NetworkChangeTests {
 
     @Test @Loop func `a probe that began in the old network asks nothing more there`() async throws {
         let clock = ManualClock()
-        let server = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { $0.isProbe ? [] : [$0.good] }
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"))
         localDNS.doubted(localDNS.servers[0], since: clock.now)
@@ -111,7 +111,7 @@ struct NetworkChangeTests {
     }
 
     @Test @Loop func `while the way there has no carrier a server is not asked, and is once it has`() async throws {
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { [$0.good] }
         let paths = deadPaths()
         let localDNS = LocalDNS(
             groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port)]], paths: paths,
@@ -123,9 +123,7 @@ struct NetworkChangeTests {
         #expect(addresses(await localDNS.ask(try question("a.example"))) == ["192.0.2.1"])
     }
 
-    @Test @Loop func `while the way there has no carrier no handshake begins, and nothing is known of the address`()
-        async throws
-    {
+    @Test @Loop func `while the way has no carrier no handshake begins, and nothing is known of it`() async throws {
         let loop = LoopRunner.shared.loop
         let check = CertificateCheck(paths: deadPaths(), loop: loop)
         // No server listens there: a handshake would end in "no TLS".
@@ -136,8 +134,7 @@ struct NetworkChangeTests {
 }
 
 /// Servers that send our own questions back to us.
-@Suite(.onLoop, .timeLimit(.minutes(10)))
-struct LoopGuardTests {
+@Suite(.onLoop, .timeLimit(.minutes(10))) struct LoopGuardTests {
     @Loop
     private final class Fixture {
         let clock = ManualClock()
@@ -203,8 +200,7 @@ struct LoopGuardTests {
         #expect(server.queries.count == 1)
     }
 
-    @Test @Loop func `it is probed again after a minute, when there are questions, and is asked once it is clean`()
-        async throws
+    @Test @Loop func `it is probed a minute later, when there are questions, and asked once it is clean`() async throws
     {
         let fixture = Fixture()
         let server = try fixture.server(loops: true)

@@ -7,8 +7,7 @@ import Testing
 @testable import Upstreams
 
 /// Events of LocalDNS's servers, on a clock that the test moves.
-@Suite(.onLoop)
-struct LocalDNSEventsTests {
+@Suite(.onLoop) struct LocalDNSEventsTests {
     private static let server = LocalDNSServer(.v4(0xc000_0235))
 
     @Loop

@@ -7,12 +7,10 @@ import Testing
 
 @testable import Upstreams
 
-@Suite(.onLoop)
-struct LocalDNSExchangeTests {
+@Suite(.onLoop) struct LocalDNSExchangeTests {
     typealias Outcome = LocalDNSQuery.Reply
 
-    @Loop
-    private func begin(
+    @Loop private func begin(
         at server: LocalDNSRawServer, over transport: Transport, onReply: @escaping @Loop (Outcome) -> Void
     ) throws -> LocalDNSExchange {
         let query = LocalDNSQuery(
@@ -33,7 +31,7 @@ struct LocalDNSExchangeTests {
         async throws
     {
         let server = try LocalDNSRawServer {
-            Array(repeating: $0.reply([rawRecord(1, rawGood)]), count: 2)
+            Array(repeating: $0.good, count: 2)
         }
         var outcomes: [Outcome] = []
         let exchange = try begin(at: server, over: transport) { outcomes.append($0) }
@@ -91,7 +89,7 @@ struct LocalDNSExchangeTests {
 
     /// As in a server that was started without standard input.
     @Test @Loop func `descriptor 0 is a socket like any other`() async throws {
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { [$0.good] }
         var outcomes: [Outcome] = []
         // Once, and only what no other test has opened.
         var status = stat()

@@ -7,12 +7,11 @@ import Testing
 @testable import Upstreams
 
 /// What LocalDNS does when a server fails or is silent, or too many questions are outstanding.
-@Suite(.onLoop)
-struct LocalDNSFailoverTests {
+@Suite(.onLoop) struct LocalDNSFailoverTests {
     @Test(arguments: [UInt16(2), 5], [false, true]) @Loop
     func `B10: SERVFAIL and REFUSED go on to the next server at once`(code: UInt16, isBare: Bool) async throws {
         let bad = try LocalDNSRawServer { [isBare ? $0.bareReply(code: code) : $0.reply(flags: 0x8180 | code)] }
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let good = try LocalDNSRawServer { [$0.good] }
         let clock = ManualClock()
         let reply = await makeLocalDNS([bad, good], clock: clock).ask(try question("a.example"))
         #expect(addresses(reply) == ["192.0.2.1"])
@@ -25,11 +24,9 @@ struct LocalDNSFailoverTests {
         #expect(reply.results[.a] == .failure(.responseCode(.refused)))
     }
 
-    @Test @Loop func `B10: the next server joins when the first is silent, and is the first for the next question`()
-        async throws
-    {
+    @Test @Loop func `B10: the next server joins when the first is silent, and comes first next time`() async throws {
         let dead = try LocalDNSRawServer()
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let good = try LocalDNSRawServer { [$0.good] }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([dead, good], clock: clock)
         let asked = try question("a.example")
@@ -44,11 +41,9 @@ struct LocalDNSFailoverTests {
         #expect((dead.questions.count, good.questions.count) == (1, 2))
     }
 
-    @Test @Loop func `a dead server is probed again and again, by no question, and used once a probe is answered`()
-        async throws
-    {
+    @Test @Loop func `a dead server is probed again, by no question, and used once a probe is answered`() async throws {
         let dead = try LocalDNSRawServer()
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let good = try LocalDNSRawServer { [$0.good] }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([dead, good], clock: clock)
         let asked = try question("a.example")
@@ -64,7 +59,7 @@ struct LocalDNSFailoverTests {
         await dead.received(probes + 1)
         #expect(dead.questions.count == 1)
 
-        dead.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        dead.answer = { [$0.good] }
         await clock.advance(by: .milliseconds(400))
         await repliesArrive(on: clock)
         for _ in 0..<3 { _ = await localDNS.ask(asked) }
@@ -72,7 +67,7 @@ struct LocalDNSFailoverTests {
     }
 
     @Test @Loop func `names that are slow cost one probe in five seconds`() async throws {
-        let server = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { $0.isSlow ? [] : [$0.good] }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         for number in 0..<10 {
@@ -91,7 +86,7 @@ struct LocalDNSFailoverTests {
         let asked = try question("a-long-enough-name.example")
         async let reply = localDNS.ask(asked)
         await server.received(1)
-        server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        server.answer = { [$0.good] }
         await clock.advance(by: .milliseconds(400))
         #expect(addresses(await reply) == ["192.0.2.1"])
         #expect(Set(server.questions.map(\.bytes)).count == 2)
@@ -119,9 +114,7 @@ struct LocalDNSFailoverTests {
         #expect(server.connectedDescriptors == 0)
     }
 
-    @Test @Loop func `a port that is closed is a network failure, whose text has no address for clients to see`()
-        async throws
-    {
+    @Test @Loop func `a closed port is a network failure, whose text has no address for clients to see`() async throws {
         var server: LocalDNSRawServer? = try LocalDNSRawServer()
         let localDNS = makeLocalDNS([server].compactMap(\.self), clock: ManualClock())
         server = nil
@@ -139,16 +132,14 @@ struct LocalDNSFailoverTests {
 
     @Test @Loop func `a referral is no answer`() async throws {
         let lame = try LocalDNSRawServer { [$0.reply(flags: 0x8100, authorities: [rawRecord(2, [0xc0, 12])])] }
-        let good = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let good = try LocalDNSRawServer { [$0.good] }
         #expect(
             addresses(await makeLocalDNS([lame, good], clock: ManualClock()).ask(try question("a.example"))) == [
                 "192.0.2.1"
             ])
     }
 
-    @Test @Loop func `an answer is one, though its server says neither that it recurses nor that it decides`()
-        async throws
-    {
+    @Test @Loop func `an answer is one, though its server says not that it recurses or decides`() async throws {
         let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)], flags: 0x8100)] }
         let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
         #expect(addresses(reply) == ["192.0.2.1"])

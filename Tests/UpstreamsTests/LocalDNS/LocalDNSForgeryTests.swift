@@ -7,8 +7,7 @@ import Testing
 @testable import Upstreams
 
 /// Replies that do not match the query.
-@Suite(.onLoop)
-struct LocalDNSForgeryTests {
+@Suite(.onLoop) struct LocalDNSForgeryTests {
     @Test @Loop func `what is no response to the query, bit for bit, is ignored, and the wait goes on`() async throws {
         let forgeries: [@Loop (RawQuery) -> [UInt8]] = [
             { $0.reply([rawRecord(1, rawEvil)], id: $0.id &+ 1) },
@@ -37,17 +36,15 @@ struct LocalDNSForgeryTests {
             // The first reply to arrive is examined first.
             for _ in 0..<3 { server.send(forged(query), to: query) }
             await Loop.executor.idle()
-            server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+            server.send(query.good, to: query)
             #expect(addresses(await reply) == ["192.0.2.1"])
             #expect(server.queries.count { !$0.isTCP } == 1)
         }
     }
 
-    @Test @Loop func `a response in another letter case has the server asked over TCP as well, once, in lower case`()
-        async throws
-    {
+    @Test @Loop func `a response in another letter case has it asked over TCP, once, in lower case`() async throws {
         let server = try LocalDNSRawServer { query in
-            guard !query.isTCP else { return [query.reply([rawRecord(1, rawGood)])] }
+            guard !query.isTCP else { return [query.good] }
             return Array(repeating: query.reply([rawRecord(1, rawEvil)], question: query.flippedQuestion), count: 3)
         }
         let localDNS = makeLocalDNS([server], clock: ManualClock())
@@ -66,7 +63,7 @@ struct LocalDNSForgeryTests {
         let query = server.queries[0]
         server.send(query.reply([rawRecord(1, rawEvil)], question: query.flippedQuestion), to: query)
         for _ in 0..<10 { await Loop.executor.idle() }
-        server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+        server.send(query.good, to: query)
         #expect(addresses(await reply) == ["192.0.2.1"])
     }
 
@@ -77,7 +74,7 @@ struct LocalDNSForgeryTests {
         async let reply = localDNS.ask(asked)
         await server.received(1)
         try server.sendFromElsewhere(server.queries[0].reply([rawRecord(1, rawEvil)]), to: server.queries[0])
-        server.send(server.queries[0].reply([rawRecord(1, rawGood)]), to: server.queries[0])
+        server.send(server.queries[0].good, to: server.queries[0])
         #expect(addresses(await reply) == ["192.0.2.1"])
         #expect(server.queries.count == 1)
     }

@@ -8,27 +8,23 @@ import Testing
 @testable import Upstreams
 
 /// Groups of servers that know different names, as those of a VPN and of the network around it do.
-@Suite(.onLoop)
-struct LocalDNSGroupTests {
+@Suite(.onLoop) struct LocalDNSGroupTests {
     private static let denied: UInt16 = 0x8183
     private static let failed: UInt16 = 0x8182
     private static let refused: UInt16 = 0x8185
 
-    @Loop
-    private func grouped(_ groups: [[LocalDNSRawServer]], clock: any LoopClock) -> LocalDNS {
+    @Loop private func grouped(_ groups: [[LocalDNSRawServer]], clock: any LoopClock) -> LocalDNS {
         LocalDNS(
             groups: groups.map { $0.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) } },
             loop: LoopRunner.shared.loop, clock: clock)
     }
 
-    @Loop
-    private func server(_ flags: UInt16) throws -> LocalDNSRawServer {
+    @Loop private func server(_ flags: UInt16) throws -> LocalDNSRawServer {
         try LocalDNSRawServer { [$0.reply(flags: flags)] }
     }
 
-    @Loop
-    private func goodServer() throws -> LocalDNSRawServer {
-        try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+    @Loop private func goodServer() throws -> LocalDNSRawServer {
+        try LocalDNSRawServer { [$0.good] }
     }
 
     private func isDenial(_ reply: UpstreamReply) -> Bool {
@@ -79,14 +75,11 @@ struct LocalDNSGroupTests {
         // The group's other server is refused, or the other group denies the name.
         await denying.received(1)
         await repliesArrive(on: clock)
-        slow.send(slow.questions[0].reply([rawRecord(1, rawGood)]), to: slow.questions[0])
+        slow.send(slow.questions[0].good, to: slow.questions[0])
         #expect(addresses(await reply) == ["192.0.2.1"])
     }
 
-    @Test @Loop
-    func `a silent group delays the next by its share, and has a name that only it knows until the deadline`()
-        async throws
-    {
+    @Test @Loop func `a silent group delays the next by its share, and may answer until the deadline`() async throws {
         let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
         let clock = ManualClock()
         let localDNS = grouped([[silent], [denying]], clock: clock)
@@ -96,7 +89,7 @@ struct LocalDNSGroupTests {
         #expect(denying.queries.isEmpty)
         await clock.advance(by: .milliseconds(400))
         await denying.received(1)
-        silent.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        silent.answer = { [$0.good] }
         // Asked again, as the denial is not enough.
         await clock.advance(by: .milliseconds(400))
         #expect(addresses(await reply) == ["192.0.2.1"])
@@ -132,8 +125,8 @@ struct LocalDNSGroupTests {
     }
 
     /// Asks, and returns the reply once 1.5 s have passed, and what the silence of a server causes.
-    @Loop
-    private func ask(_ asked: UpstreamQuestion, of localDNS: LocalDNS, clock: ManualClock) async -> UpstreamReply {
+    @Loop private func ask(_ asked: UpstreamQuestion, of localDNS: LocalDNS, clock: ManualClock) async -> UpstreamReply
+    {
         let reply = Task { @Loop in await localDNS.ask(asked) }
         for _ in 0..<15 {
             await repliesArrive(on: clock)
@@ -144,8 +137,7 @@ struct LocalDNSGroupTests {
     }
 
     /// Asks for two names to which no server replies, one after the other.
-    @Loop
-    private func askSlowNames(of localDNS: LocalDNS, clock: ManualClock) async throws {
+    @Loop private func askSlowNames(of localDNS: LocalDNS, clock: ManualClock) async throws {
         for number in 0..<2 {
             _ = await ask(try question("slow\(number).example", from: "192.0.2.66"), of: localDNS, clock: clock)
         }
@@ -156,7 +148,7 @@ struct LocalDNSGroupTests {
     func `B22: names that one group is slow with take no other name from it, though it drops probes`(
         dropsProbes: Bool, answered: Int
     ) async throws {
-        let vpn = try LocalDNSRawServer { dropsProbes && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let vpn = try LocalDNSRawServer { dropsProbes && $0.isProbe ? [] : [$0.good] }
         let (denying, clock) = (try server(Self.denied), ManualClock())
         let localDNS = grouped([[vpn], [denying]], clock: clock)
         for number in 0..<answered {
@@ -164,14 +156,14 @@ struct LocalDNSGroupTests {
             if number == answered / 2 { _ = await localDNS.ask(try question("vpn.example")) }
         }
         if dropsProbes, answered == 0 { _ = await localDNS.ask(try question("vpn.example")) }
-        vpn.answer = { $0.isSlow || dropsProbes && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        vpn.answer = { $0.isSlow || dropsProbes && $0.isProbe ? [] : [$0.good] }
         try await askSlowNames(of: localDNS, clock: clock)
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
         #expect(addresses(await localDNS.ask(try question("other.example"))) == ["192.0.2.1"])
     }
 
     @Test @Loop func `a group that falls silent after it answered names holds up no denial`() async throws {
-        let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.good] }
         let (denying, clock) = (try server(Self.denied), ManualClock())
         let localDNS = grouped([[vpn], [denying]], clock: clock)
         for number in 0..<10 { _ = await localDNS.ask(try question("vpn\(number).example")) }
@@ -188,7 +180,7 @@ struct LocalDNSGroupTests {
         let localDNS = grouped([[vpn], [denying]], clock: clock)
         let asked = try question("vpn.example")
         #expect(isDenial(await ask(asked, of: localDNS, clock: clock)))
-        vpn.answer = { $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        vpn.answer = { $0.isProbe ? [] : [$0.good] }
         await clock.advance(by: .seconds(1))
         _ = await localDNS.ask(asked)
         // The probe's head start.
@@ -202,7 +194,7 @@ struct LocalDNSGroupTests {
         async throws
     {
         let server = try LocalDNSRawServer {
-            $0.isSlow || isDropping && $0.isProbe ? [] : [$0.reply([rawRecord(1, rawGood)])]
+            $0.isSlow || isDropping && $0.isProbe ? [] : [$0.good]
         }
         let clock = ManualClock()
         let localDNS = grouped([[server]], clock: clock)

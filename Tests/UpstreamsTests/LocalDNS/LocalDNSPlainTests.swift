@@ -7,19 +7,16 @@ import Testing
 @testable import Upstreams
 
 /// Servers that do not support EDNS.
-@Suite(.onLoop)
-struct LocalDNSPlainTests {
+@Suite(.onLoop) struct LocalDNSPlainTests {
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
-    func
-        `a server that answers EDNS with FORMERR or NOTIMP is asked without, at once, and once a probe has shown it from the first`(
-            code: UInt16, isBare: Bool
-        ) async throws
-    {
+    func `a server that answers EDNS with FORMERR or NOTIMP is asked without, after a probe at first`(
+        code: UInt16, isBare: Bool
+    ) async throws {
         let server = try LocalDNSRawServer { query in
             guard query.additionalCount == 0 else {
                 return [isBare ? query.bareReply(code: code) : query.reply(flags: 0x8180 | code)]
             }
-            return [query.reply([rawRecord(1, rawGood)])]
+            return [query.good]
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
@@ -33,7 +30,7 @@ struct LocalDNSPlainTests {
         await repliesArrive(on: clock)
         #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0, 1, 0])
         // It now supports EDNS, and is asked with it again.
-        server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        server.answer = { [$0.good] }
         await clock.advance(by: LocalDNSHealth.plainTime)
         #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         await repliesArrive(on: clock)
@@ -43,7 +40,7 @@ struct LocalDNSPlainTests {
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
     func `FORMERR or NOTIMP for one client's names costs other names no EDNS`(code: UInt16, isBare: Bool) async throws {
         let server = try LocalDNSRawServer { query in
-            guard query.isSlow, query.additionalCount > 0 else { return [query.reply([rawRecord(1, rawGood)])] }
+            guard query.isSlow, query.additionalCount > 0 else { return [query.good] }
             return [isBare ? query.bareReply(code: code) : query.reply(flags: 0x8180 | code)]
         }
         let clock = ManualClock()
@@ -61,7 +58,7 @@ struct LocalDNSPlainTests {
     {
         let server = try LocalDNSRawServer { query in
             if query.additionalCount > 0 { return [query.bareReply(code: 1)] }
-            return [query.isProbe ? query.bareReply(code: 5) : query.reply([rawRecord(1, rawGood)])]
+            return [query.isProbe ? query.bareReply(code: 5) : query.good]
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
@@ -76,7 +73,7 @@ struct LocalDNSPlainTests {
     ) async throws {
         let server = try LocalDNSRawServer { query in
             if query.additionalCount > 0 { return [] }
-            return [query.isProbe && refusesProbe ? query.bareReply(code: 5) : query.reply([rawRecord(1, rawGood)])]
+            return [query.isProbe && refusesProbe ? query.bareReply(code: 5) : query.good]
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
@@ -112,13 +109,11 @@ struct LocalDNSPlainTests {
     }
 
     @Test(arguments: 0...5, [false, true]) @Loop
-    func
-        `a server whose reply to EDNS cannot be read is asked without, at once, and once a probe has shown it from the first`(
-            kind: Int, dnssecOK: Bool
-        ) async throws
-    {
+    func `a server whose reply to EDNS cannot be read is asked without, after a probe at first`(
+        kind: Int, dnssecOK: Bool
+    ) async throws {
         let server = try LocalDNSRawServer { query in
-            [query.additionalCount == 0 ? query.reply([rawRecord(1, rawGood)]) : Self.mangled(query, kind)]
+            [query.additionalCount == 0 ? query.good : Self.mangled(query, kind)]
         }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
@@ -128,9 +123,7 @@ struct LocalDNSPlainTests {
         #expect(try await localDNS.askNames(3, at: server).map(\.additionalCount) == [0, 0, 0])
     }
 
-    @Test @Loop func `a reply that cannot be read without EDNS either is asked for over TCP, and then given up`()
-        async throws
-    {
+    @Test @Loop func `a reply not read without EDNS either is asked for over TCP, and then given up`() async throws {
         let server = try LocalDNSRawServer { [Self.mangled($0, 2)] }
         let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
         guard case .failure(.unusable) = reply.results[.a] else {
@@ -150,7 +143,7 @@ struct LocalDNSPlainTests {
             server.answer = { _ in [] }
             let reply = Task { @Loop in await localDNS.ask(asked) }
             await repliesArrive(on: clock)
-            server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+            server.answer = { [$0.good] }
             await clock.advance(by: .milliseconds(400))
             #expect(addresses(await reply.value) == ["192.0.2.1"])
             await clock.advance(by: .seconds(30))

@@ -193,6 +193,9 @@ struct RawQuery: Sendable {
             + (question ?? self.question) + records.joined() + authorities.joined() + additionals.joined()
     }
 
+    /// The reply that most servers give: one address, `rawGood`.
+    var good: [UInt8] { reply([rawRecord(1, rawGood)]) }
+
     /// A reply of a header only, as servers send that could not read the query or refused it.
     func bareReply(code: UInt16, id: UInt16? = nil) -> [UInt8] {
         let id = id ?? self.id

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Upstreams
 
-@Suite struct LocalDNSServersTests {
+struct LocalDNSServersTests {
     private static let loopback = [SocketAddress(.v4(0x7f00_0001), port: 53), SocketAddress(.v6(1), port: 53)]
 
     /// Lists of servers as files: of systemd-resolved, of NetworkManager, and resolv.conf.

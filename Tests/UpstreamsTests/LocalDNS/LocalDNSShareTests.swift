@@ -7,8 +7,7 @@ import Testing
 @testable import Upstreams
 
 /// How queries to LocalDNS are shared when their number is at its limit.
-@Suite(.onLoop)
-struct LocalDNSShareTests {
+@Suite(.onLoop) struct LocalDNSShareTests {
     /// LocalDNS with room for four queries, and a server that answers only names that begin with "a".
     @Loop
     private final class Bench {
@@ -20,7 +19,7 @@ struct LocalDNSShareTests {
 
         init() throws {
             server = try LocalDNSRawServer { query in
-                query.isProbe || query.name[1] | 0x20 == UInt8(ascii: "a") ? [query.reply([rawRecord(1, rawGood)])] : []
+                query.isProbe || query.name[1] | 0x20 == UInt8(ascii: "a") ? [query.good] : []
             }
             localDNS = makeLocalDNS([server], limit: limit, clock: clock)
         }
@@ -73,8 +72,7 @@ struct LocalDNSShareTests {
         #expect(bench.hasFailed("a3.example"))
     }
 
-    @Test @Loop func `names without answers do not delay names with answers of the same client for long`()
-        async throws
+    @Test @Loop func `names without answers do not delay names with answers of the same client for long`() async throws
     {
         let bench = try Bench()
         try await bench.flood(["n1.example", "n2.example", "n3.example", "n4.example"], from: "127.0.0.1")
@@ -93,7 +91,7 @@ struct LocalDNSShareTests {
         try await bench.flood(["n3.example", "n4.example"], from: "192.0.2.1")
         #expect(bench.limit.count == 4 && bench.results.isEmpty)
         for query in bench.server.questions[2..<4] {
-            bench.server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+            bench.server.send(query.good, to: query)
         }
         while bench.results.count < 2 { await bench.clock.advance(by: .zero) }
         #expect(addresses(bench.results["n1.example"]) == ["192.0.2.1"])
@@ -107,7 +105,7 @@ struct LocalDNSShareTests {
         await bench.clock.advance(by: .milliseconds(400))
         #expect(bench.server.questions.count == 4 && bench.results.isEmpty)
         for query in bench.server.questions.prefix(2) {
-            bench.server.send(query.reply([rawRecord(1, rawGood)]), to: query)
+            bench.server.send(query.good, to: query)
         }
         while bench.results.count < 2 { await bench.clock.advance(by: .zero) }
         await bench.clock.advance(by: .milliseconds(400))

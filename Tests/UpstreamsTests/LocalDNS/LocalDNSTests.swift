@@ -7,15 +7,14 @@ import Testing
 @testable import Upstreams
 
 /// What LocalDNS does with servers that behave properly.
-@Suite(.onLoop)
-struct LocalDNSTests {
+@Suite(.onLoop) struct LocalDNSTests {
     @Test @Loop func `eighty overlapping questions leave from more than sixty ports`() async throws {
         let server = try LocalDNSRawServer()
         let localDNS = makeLocalDNS([server], clock: ManualClock())
         let replies = try await withThrowingTaskGroup(of: UpstreamReply.self) { group in
             for _ in 0..<80 { group.addTask { await localDNS.ask(try question("some-long.host-name.example")) } }
             await server.received(80)
-            for query in server.queries { server.send(query.reply([rawRecord(1, rawGood)]), to: query) }
+            for query in server.queries { server.send(query.good, to: query) }
             var replies: [UpstreamReply] = []
             while let reply = try await group.next() { replies.append(reply) }
             return replies
@@ -32,7 +31,7 @@ struct LocalDNSTests {
     }
 
     @Test @Loop func `a query has RD and an OPT record without options, and DO and CD only when asked`() async throws {
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { [$0.good] }
         let localDNS = makeLocalDNS([server], clock: ManualClock())
         _ = await localDNS.ask(try question("a.example"))
         _ = await localDNS.ask(try question("a.example", dnssecOK: true, checkingDisabled: true))

@@ -7,14 +7,10 @@ import Testing
 @testable import Upstreams
 
 /// Servers that respond over TCP alone.
-@Suite(.onLoop)
-struct LocalDNSTransportTests {
-    private let answer: @Loop (RawQuery) -> [[UInt8]] = { $0.isTCP ? [$0.reply([rawRecord(1, rawGood)])] : [] }
+@Suite(.onLoop) struct LocalDNSTransportTests {
+    private let answer: @Loop (RawQuery) -> [[UInt8]] = { $0.isTCP ? [$0.good] : [] }
 
-    @Test @Loop
-    func `a server that is silent over UDP is asked over TCP too, and once a probe has shown it over TCP alone`()
-        async throws
-    {
+    @Test @Loop func `a server silent over UDP is asked over TCP too, after a probe over TCP alone`() async throws {
         let server = try LocalDNSRawServer(answer)
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
@@ -40,7 +36,7 @@ struct LocalDNSTransportTests {
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"), for: 4, on: clock)
-        server.answer = { [$0.reply([rawRecord(1, rawGood)])] }
+        server.answer = { [$0.good] }
         await clock.advance(by: LocalDNSHealth.plainTime)
         #expect(try await localDNS.askNames(1, at: server).map(\.isTCP) == [true])
         await repliesArrive(on: clock)
@@ -48,7 +44,7 @@ struct LocalDNSTransportTests {
     }
 
     @Test @Loop func `of a server that has answered over UDP no slow name is asked over TCP`() async throws {
-        let server = try LocalDNSRawServer { $0.isSlow ? [] : [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { $0.isSlow ? [] : [$0.good] }
         let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"))
@@ -65,7 +61,7 @@ struct LocalDNSTransportTests {
     }
 
     @Test @Loop func `with use-vc a server is asked over TCP from the first, its probes included`() async throws {
-        let server = try LocalDNSRawServer { [$0.reply([rawRecord(1, rawGood)])] }
+        let server = try LocalDNSRawServer { [$0.good] }
         let clock = ManualClock()
         let localDNS = LocalDNS(
             groups: [[LocalDNSServer(.v4(0x7f00_0001), port: server.port, usesTCP: true)]],

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Upstreams
 
-@Suite struct ResolvConfTests {
+struct ResolvConfTests {
     @Test(arguments: [
         ("nameserver 192.0.2.53\n", ["192.0.2.53:53"]),
         ("nameserver 192.0.2.53", ["192.0.2.53:53"]),
@@ -56,25 +56,21 @@ import Testing
     }
 }
 
-@Suite
 struct ResolvConfSearchTests {
     private func domains(_ text: String) -> [String] { ResolvConf(Array(text.utf8)).searchDomains.map(\.description) }
 
-    @Test
-    func `the search list is read`() {
+    @Test func `the search list is read`() {
         #expect(
             domains("search svc.cluster.local cluster.local\nnameserver 192.0.2.1\n") == [
                 "svc.cluster.local", "cluster.local",
             ])
     }
 
-    @Test
-    func `the last search or domain line counts`() {
+    @Test func `the last search or domain line counts`() {
         #expect(domains("search one.example\ndomain two.example\n") == ["two.example"])
     }
 
-    @Test
-    func `the root and what is no name are left out`() {
+    @Test func `the root and what is no name are left out`() {
         #expect(domains("search . a..b corp.example\n") == ["corp.example"])
     }
 }

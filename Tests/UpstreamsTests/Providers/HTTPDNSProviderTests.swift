@@ -130,9 +130,7 @@ struct HTTPDNSProviderTests {
         #expect(server.requests.map { $0.parameters["query"] } == ["4,6"])
     }
 
-    @Test @Loop func `while the way to a service has no carrier nothing is sent, and its connection waits`()
-        async throws
-    {
+    @Test @Loop func `while the way to a service has no carrier nothing is sent on its connection`() async throws {
         let paths = NetworkPaths { _ in .init(interface: 1) }
         let provider = await provider(paths: paths)
         let answer = UpstreamResult.answer(Answer(name: name, addresses: [.v4(0xc000_0207)], ttl: 60))

@@ -7,8 +7,7 @@ import Testing
 
 @testable import Upstreams
 
-@Suite(.onLoop)
-struct HostAddressesTests {
+@Suite(.onLoop) struct HostAddressesTests {
     private let clock: ManualClock
     private let upstream: FakeUpstream
     private let host: Name
@@ -128,9 +127,7 @@ struct HostAddressesTests {
         #expect(upstream.asked.count == 2)
     }
 
-    @Test @Loop func `in another network the host is looked up again at once, also after a look-up that was under way`()
-        async
-    {
+    @Test @Loop func `in another network the host is looked up again at once, also during a look-up`() async {
         let (addresses, seen) = make()
         say(answer([Self.first]))
         await use(addresses)
@@ -145,8 +142,7 @@ struct HostAddressesTests {
         #expect(upstream.asked.count == 4)
     }
 
-    @Test @Loop func `what an earlier process found is used until the first look-up has ended, and not after it`()
-        async
+    @Test @Loop func `what an earlier process found is used until the first look-up has ended, and not after it`() async
     {
         let (addresses, seen) = make()
         addresses.restore([Self.second])

@@ -56,9 +56,7 @@ struct HostSourcesTests {
         return (addresses, seen.all)
     }
 
-    @Test @Loop func `a host is looked up through a provider that is known by address, and LocalDNS is not asked`()
-        async
-    {
+    @Test @Loop func `a host is looked up through a provider known by address, and LocalDNS is not asked`() async {
         let (_, found) = await lookedUp(by: [provider()])
         #expect(found == [[Self.right]])
         #expect(localDNS.asked.isEmpty)

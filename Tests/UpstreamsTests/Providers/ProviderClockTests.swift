@@ -6,13 +6,11 @@ import Testing
 
 @testable import Upstreams
 
-@Suite(.onLoop)
-struct ProviderClockTests {
+@Suite(.onLoop) struct ProviderClockTests {
     private static let today: Int64 = 1_800_000_000
     private static let hour: Int64 = 3_600
 
-    @Loop
-    private func clock(isAuthenticated: Bool = false, own: Int64 = today) -> ProviderClock {
+    @Loop private func clock(isAuthenticated: Bool = false, own: Int64 = today) -> ProviderClock {
         ProviderClock(isAuthenticated: isAuthenticated) { own }
     }
 
@@ -41,8 +39,7 @@ struct ProviderClockTests {
         #expect(clock.now == (isLearned ? time : own))
     }
 
-    @Test @Loop
-    func `the same time again is no news: nothing is asked a third time`() {
+    @Test @Loop func `the same time again is no news: nothing is asked a third time`() {
         let clock = clock(own: Self.today - Self.hour)
         #expect(clock.learn(Self.today))
         #expect(!clock.learn(Self.today + 1))
@@ -71,16 +68,14 @@ struct ProviderClockTests {
         #expect(signs == [.reply(nil), .reply(Self.today)])
     }
 
-    @Test @Loop
-    func `a forged time is corrected by the next true time`() {
+    @Test @Loop func `a forged time is corrected by the next true time`() {
         let clock = clock()
         #expect(clock.learn(Self.today - 40 * Self.hour))
         #expect(clock.learn(Self.today))
         #expect(clock.offset == 0)
     }
 
-    @Test @Loop
-    func `what was learned before a restart counts until something is learned again`() {
+    @Test @Loop func `what was learned before a restart counts until something is learned again`() {
         let clock = clock(isAuthenticated: true)
         clock.restore(Self.hour, reportedAt: Self.today - 100)
         #expect(clock.offset == Self.hour)

@@ -42,8 +42,7 @@ private final class OutcomeList: Sendable {
     let all = Mutex<[ScheduleOutcome]>([])
 }
 
-@Suite(.onLoop)
-struct ScheduledAddressesTests {
+@Suite(.onLoop) struct ScheduledAddressesTests {
     private let clock = ManualClock()
     private let format = StartupDouble()
 
@@ -98,8 +97,7 @@ struct ScheduledAddressesTests {
         await clock.advance(by: .zero)
     }
 
-    @Test @Loop func `nothing is asked before the start, then once, and after eight hours when there is traffic`()
-        async
+    @Test @Loop func `nothing is asked before the start, then once, and after eight hours when there is traffic`() async
     {
         let (addresses, seen) = make()
         format.usual = named("198.51.100.1", "2001:db8::1")
@@ -213,9 +211,7 @@ struct ScheduledAddressesTests {
     }
 
     @Test @Loop
-    func `a disabled service is asked again a day later even without traffic, and is reported once each way`()
-        async
-    {
+    func `a disabled service is asked again a day later even without traffic, and is reported once each way`() async {
         let (addresses, seen) = make()
         format.usual = .disabled
         addresses.start()
@@ -295,9 +291,7 @@ struct ScheduledAddressesTests {
 
     // MARK: A restart
 
-    @Test @Loop func `what an earlier process learned is used until the service has answered, within the same bounds`()
-        async
-    {
+    @Test @Loop func `what an earlier process learned is used until the service answers, in the same bounds`() async {
         let (addresses, seen) = make()
         addresses.restore([SocketAddress(.v4(0x7f00_0001), port: 443), SocketAddress(.v4(0xc633_6407), port: 8_443)])
         #expect(seen.addresses == [["198.51.100.7:8443"]])

@@ -8,8 +8,7 @@ import Testing
 @testable import Upstreams
 
 /// The way to a Redis, on a clock that the test moves.
-@Suite(.onLoop)
-struct RedisLinkTests {
+@Suite(.onLoop) struct RedisLinkTests {
     private let redis = FakeRedis()
 
     @Test @Loop func `nothing is connected before a command is to be sent, and one connection serves all`() {

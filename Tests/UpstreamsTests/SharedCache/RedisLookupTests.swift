@@ -81,8 +81,7 @@ private final class SmallRedis {
 }
 
 /// What a look-up in Redis leaves there for the other servers.
-@Suite(.onLoop)
-struct RedisLookupTests {
+@Suite(.onLoop) struct RedisLookupTests {
     /// Whether a look-up has ended.
     @Loop
     private final class End {

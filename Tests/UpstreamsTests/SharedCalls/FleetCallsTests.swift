@@ -319,9 +319,7 @@ struct FleetCallsTests {
     }
 
     @Test @Loop
-    func `a count that is removed all the time takes the fleet's count away, and the server's share is left`()
-        throws
-    {
+    func `a count that is removed all the time takes the fleet's count away, and the server's share is left`() throws {
         let server = try redis.server(daily: 1_000)
         var sent = 0
         for _ in 0..<100 {

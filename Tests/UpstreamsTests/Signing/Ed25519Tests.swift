@@ -2,7 +2,7 @@ import HTTPDNS
 import Testing
 import Upstreams
 
-@Suite struct Ed25519Tests {
+struct Ed25519Tests {
     /// RFC 8032, section 7.1, tests 1 to 3: private key, public key, text, signature.
     private static let vectors = [
         (

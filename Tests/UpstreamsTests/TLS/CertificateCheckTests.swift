@@ -67,9 +67,7 @@ struct CertificateCheckTests {
         }
     }
 
-    @Test func `a server that refuses has no TLS, and of one that only accepts a connection nothing is known`()
-        async throws
-    {
+    @Test func `a server that refuses has no TLS; of one that only accepts nothing is known`() async throws {
         let servers = try CertificateServers()
         #expect(try await shakeHands(servers, .refusing) == .noTLS)
         // Long enough for a busy loop to see that it has accepted.
@@ -109,9 +107,7 @@ struct CertificateCheckTests {
     }
 
     @Test(arguments: ["%77ww.example.com", "www.example.com.0x7f000001", "192.0.2.1", "a@www.example.com", "."])
-    func `a name that is no host of a certificate is never checked, which says nothing of the address`(name: String)
-        async throws
-    {
+    func `a name that no certificate can have is not checked, and its address not known`(name: String) async throws {
         let check = CertificateCheck(loop: LoopRunner.shared.loop)
         let outcome = await check.shakeHands(
             with: .v4(0x7f00_0001), port: 1, as: try Name(name), until: .bootTime + .patience)

@@ -50,9 +50,7 @@ final class CertificateServer: Sendable {
         return context
     }
 
-    private static func shakeHands(
-        _ client: Int32, _ context: OpaquePointer, _ serve: (OpaquePointer) -> Void
-    ) {
+    private static func shakeHands(_ client: Int32, _ context: OpaquePointer, _ serve: (OpaquePointer) -> Void) {
         defer { ERR_clear_error() }
         guard let connection = SSL_new(context) else { return }
         defer { SSL_free(connection) }
