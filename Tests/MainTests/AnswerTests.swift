@@ -5,7 +5,6 @@ import Testing
 
 extension MainJob {
     /// Where answers come from, and how often a service is asked for them.
-    @Suite(.serialized)
     struct AnswerTests {
         private let vendor: FakeHTTPDNS
         private let localDNS: FakeLocalDNS
@@ -15,9 +14,9 @@ extension MainJob {
         }
 
         private func daemon(_ tables: String = "", disk: String = "") throws -> Daemon {
-            let rest = DaemonConfiguration.rest(localDNS: localDNS.address)
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(disk)\"")
-            return try Daemon(DaemonConfiguration.aliyun(vendor.url) + tables + rest)
+            try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + tables
+                    + DaemonConfiguration.rest(localDNS: localDNS.address, disk: disk))
         }
 
         @Test func `a second question is answered from memory`() throws {
@@ -87,11 +86,7 @@ extension MainJob {
             #expect(try Dig(daemon.address, "www.example.com").addresses == ["203.0.113.66"])
         }
 
-        @Test
-        func
-            `while no service can be reached, a listed name fails with the reason, as LocalDNS's address is unverified`()
-            throws
-        {
+        @Test func `while no service can be reached, a listed name fails with the reason`() throws {
             vendor.stop()
             let localDNS = try FakeLocalDNS(FakeZone(["*": .init(a: ["127.0.0.66"])]))
             let rest = DaemonConfiguration.rest(localDNS: localDNS.address, check: "auto", ports: [try FreePort.next()])

@@ -3,7 +3,6 @@ import Testing
 
 extension MainJob {
     /// dig, the program, and a service of each form.
-    @Suite(.serialized)
     struct ProviderTests {
         @Test(arguments: VendorForm.allCases)
         func `dig gets both families over UDP and TCP, and LocalDNS is not asked`(form: VendorForm) throws {

@@ -7,7 +7,6 @@ import Testing
 
 extension Timing {
     /// How long a client waits for its response.
-    @Suite(.serialized)
     struct AnswerTimeTests {
         @Test func `of 1,000 names while nothing responds each has its response within 2.5 s`() throws {
             let stage = try Stage()
@@ -115,9 +114,7 @@ extension Timing {
             #expect(reply.addresses == ["192.0.2.1"] && time < .seconds(1.5))
         }
 
-        @Test func `a collector of dnstap that has stopped delays no answer, and the server's stop by 5 s at most`()
-            throws
-        {
+        @Test func `a dnstap collector that has stopped delays no answer, and the stop by 5 s at most`() throws {
             let directory = try TemporaryDirectory()
             let socket = directory.path + "/tap.sock"
             let collector = try DnstapCollector("-u", socket, writing: directory.path + "/frames")

@@ -7,7 +7,6 @@ import Testing
 
 extension Timing {
     /// How long a start, a stop and commands take, and how long a connection may be idle.
-    @Suite(.serialized)
     struct CommandTimeTests {
         @Test func `a server is ready within 2 s`() throws {
             let (stage, time) = try Stopwatch.time { try Stage() }
@@ -78,7 +77,7 @@ extension Timing {
             defer { stage.daemon.signal(SIGCONT) }
             let begin = ContinuousClock.now
             let (outcome, time) = try Stopwatch.time {
-                try Daemon.run(["status", "--config", stage.daemon.configurationFile])
+                try stage.daemon.run("status")
             }
             #expect(outcome.status == 1 && outcome.errors.contains("no answer within 5 s"), "\(outcome.errors)")
             // Also the time in which a busy machine did not let it run.

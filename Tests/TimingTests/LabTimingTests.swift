@@ -7,7 +7,7 @@ import Testing
 
 extension Timing {
     /// Outages in a small internet: how late answers come meanwhile, and how soon they are right afterwards.
-    @Suite(.serialized, .requires(.networkNamespaces), .inLab)
+    @Suite(.requires(.networkNamespaces), .inLab)
     struct LabTimingTests {
         private let session: LabSession
         private var lab: Lab { session.lab }

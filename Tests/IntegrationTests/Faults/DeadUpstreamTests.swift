@@ -7,7 +7,6 @@ import Testing
 
 extension Integration {
     /// No upstream responds, and clients go on asking.
-    @Suite(.serialized)
     struct DeadUpstreamTests {
         private static let clients = 10
         private static let namesOfEach = Integration.isThorough ? 300 : 150

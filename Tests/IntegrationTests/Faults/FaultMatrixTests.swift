@@ -5,7 +5,6 @@ import Testing
 extension Integration {
     /// Every kind of failure of a provider, for one name or address or for all of them, at the first provider or at
     /// both: what a client may see of it, and how many calls it may cost.
-    @Suite(.serialized)
     struct FaultMatrixTests {
         enum Fault: String, CaseIterable, Sendable {
             case refused, blackHole, resetMidBody, tlsFailure, slowDrip, garbage, status4xx, status5xx, empty, huge

@@ -5,7 +5,7 @@ import Testing
 
 extension Integration {
     /// The whole program in a small internet of its own: `Lab` describes its hosts, `Outage` what is done to it.
-    @Suite(.serialized, .requires(.networkNamespaces), .inLab)
+    @Suite(.requires(.networkNamespaces), .inLab)
     struct LabTests {
         private let session: LabSession
         private var lab: Lab { session.lab }
@@ -112,11 +112,7 @@ extension Integration {
         // HTTPDNS is cut off in the middle of a run.
 
         @Test(arguments: Outage.all)
-        func
-            `when HTTPDNS is cut off known names stay right and new ones are no forgery, and once it is back all are right`(
-                kind: Outage.Kind
-            ) throws
-        {
+        func `when HTTPDNS is cut off no name is forged, and once it is back all are right`(kind: Outage.Kind) throws {
             let outage = try Outage(kind, in: lab)
             #expect(outage.warm.tally == [.right: outage.warm.count])
             // From an honest LocalDNS not all on a busy machine: the certificates are checked within the time that a client has.

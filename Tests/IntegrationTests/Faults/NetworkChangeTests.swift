@@ -6,7 +6,7 @@ import Testing
 
 extension Integration {
     /// A machine that moves from one network to another, and servers that send our questions back to us.
-    @Suite(.serialized, .requires(.networkNamespaces), .requires(.noSystemResolverLists))
+    @Suite(.requires(.networkNamespaces), .requires(.noSystemResolverLists))
     struct NetworkChangeTests {
         private let host: ClientHost
         private let directory: TemporaryDirectory
@@ -45,7 +45,7 @@ extension Integration {
         }
 
         private func status(_ daemon: Daemon) throws -> String {
-            try Daemon.run(["status", "--config", daemon.configurationFile]).output
+            try daemon.status()
         }
 
         /// The LocalDNS of a network: one address for every name.
@@ -56,9 +56,7 @@ extension Integration {
         }
 
         @Test
-        func `the resolvers of a new list are asked at once, and one with the same servers or with none is no change`()
-            throws
-        {
+        func `the resolvers of a new list are asked at once, and the same servers or none are no change`() throws {
             let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
             let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
             let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
@@ -75,9 +73,7 @@ extension Integration {
             withExtendedLifetime(second) {}
         }
 
-        @Test func `a list that a reload finds changed is another network, and old answers are not served as fresh`()
-            throws
-        {
+        @Test func `a list that a reload finds changed is another network, and old answers are not fresh`() throws {
             let first = try localDNS("10.9.5.1", answers: "198.51.100.1")
             let second = try localDNS("10.9.5.2", answers: "198.51.100.2")
             let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
@@ -91,9 +87,7 @@ extension Integration {
             withExtendedLifetime((first, second)) {}
         }
 
-        @Test func `a reload that asks the same resolvers in another way leaves them known before the first question`()
-            throws
-        {
+        @Test func `a reload that asks the same resolvers in another way leaves them known`() throws {
             let local = try localDNS("10.9.5.1", answers: "198.51.100.1")
             let daemon = try daemon(resolvConf: "nameserver 10.9.5.1\n")
             let text = try String(contentsOfFile: daemon.configurationFile, encoding: .utf8)

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// How it is reported that a provider's certificate does not verify.
-    @Suite(.serialized)
     struct ReachabilityTests {
         private let certificates: TestCertificates
 

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// What `httpdnsd doctor` finds in a shared cache, with a real Redis.
-    @Suite(.serialized)
     struct FleetDoctorTests {
         private static func configuration(control: String = "") -> String {
             Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
@@ -27,10 +26,7 @@ extension Integration {
             return output.split(separator: "\n").first { $0.contains("  shared  ") }.map(String.init) ?? output
         }
 
-        @Test
-        func `without a server it is asked from here: one that answers is well, one that refuses or is gone is found`()
-            throws
-        {
+        @Test func `without a server it is asked from here: one that refuses or is gone is found`() throws {
             let well = "ok  shared       the shared cache answers and takes answers, or none is configured"
             let (redis, stage) = (try RedisServer(password: "correct"), try FleetStage())
             #expect(try asked(redis.url) == well)

@@ -5,26 +5,21 @@ import Testing
 
 extension Integration {
     /// Daemons that count their calls to a vendor together, in a Redis.
-    @Suite(.serialized)
     struct FleetLimitTests {
         /// What LocalDNS answers, once no call may be made.
         private static let local = FakeZone(["*": .init(a: ["198.51.100.1"])])
 
         private let stage: FleetStage
-        private let directory: TemporaryDirectory
 
         init() throws {
             stage = try FleetStage(localDNS: Self.local)
-            directory = try TemporaryDirectory()
         }
 
-        private func socket(_ number: Int) -> String { "\(directory.path)/\(number).sock" }
-
         private func daemons(_ count: Int, _ url: String, _ limits: String) throws -> [Daemon] {
-            try (0..<count).map { number in
+            try (0..<count).map { _ in
                 try stage.daemon(
                     url, lines: "timeout = \"500ms\"\nlimits = true", provider: limits, encrypted: false,
-                    control: socket(number))
+                    control: DaemonConfiguration.ownSocket)
             }
         }
 
@@ -56,13 +51,13 @@ extension Integration {
             return true
         }
 
-        /// Asks for new names until each of the daemons, whose sockets have numbers from 0, says that no more calls may be made.
+        /// Asks for new names until each of the daemons, says that no more calls may be made.
         ///
         /// - Returns: the calls that the vendor had meanwhile.
         private func exhaust(_ daemons: [Daemon], _ label: String) throws -> Int {
             let (before, deadline) = (stage.vendor.callCount(), ContinuousClock.now + .patience)
             var round = 0
-            while try !daemons.indices.allSatisfy({ try status($0).contains("not asked until 00:00 UTC") }) {
+            while try !daemons.allSatisfy({ try $0.status().contains("not asked until 00:00 UTC") }) {
                 guard ContinuousClock.now < deadline else { throw TestFailure("the limit is not reached") }
                 _ = try ask(60, daemons, "\(label)\(round)-")
                 round += 1
@@ -70,22 +65,16 @@ extension Integration {
             return stage.vendor.callCount() - before
         }
 
-        private func status(_ number: Int) throws -> String {
-            try Daemon.run(["status", "--socket", socket(number)]).output
-        }
-
-        @Test func `three daemons together send no more than the limit and a batch each, and the next source answers`()
-            throws
-        {
+        @Test func `three daemons together send no more than the limit and a batch each`() throws {
             let redis = try RedisServer()
             let daemons = try daemons(3, redis.url, "daily_limit = 60\nmonthly_limit = 1000")
             let calls = try exhaust(daemons, "n")
             #expect((57...63).contains(calls), "\(calls)")
-            for (number, daemon) in daemons.enumerated() {
+            for daemon in daemons {
                 #expect(
                     daemon.waitForLog { $0.contains("the fleet has reached its daily_limit of 60 calls: not asked") })
                 #expect(!daemon.errors.contains("cannot be counted"))
-                let status = try status(number)
+                let status = try daemon.status()
                 #expect(status.contains("the fleet of 3 servers: 60 of 60 calls today, "), "\(status)")
                 #expect(status.contains("not asked until 00:00 UTC"), "\(status)")
             }
@@ -96,9 +85,7 @@ extension Integration {
             #expect(try names.allSatisfy { try Int(redis.run("TTL", String($0))) ?? 0 > 3_600 })
         }
 
-        @Test func `a Redis that is killed leaves each daemon its share, and is counted in again when it is back`()
-            throws
-        {
+        @Test func `a Redis that is killed leaves each daemon its share, and is used again when back`() throws {
             var redis = try RedisServer()
             let daemons = try daemons(2, redis.url, "daily_limit = 200")
             #expect(try call(100, daemons, "before"))
@@ -112,7 +99,7 @@ extension Integration {
             #expect(
                 daemons[0].errors.split(separator: "\n").count { $0.contains("the fleet's calls cannot be counted in") }
                     == 1)
-            let status = try status(0)
+            let status = try daemons[0].status()
             #expect(status.contains("the fleet's calls CANNOT BE COUNTED"), "\(status)")
             redis = try RedisServer(port: redis.address.port)
             for (number, daemon) in daemons.enumerated() {

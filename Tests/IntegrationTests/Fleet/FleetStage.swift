@@ -52,8 +52,8 @@ struct FleetStage {
             ? DaemonConfiguration.aliyun(front.url, "ca_file = \"\(certificates.authority)\"\n\(extra)")
             : DaemonConfiguration.aliyun(vendor.url, extra)
         let caFile = url.hasPrefix("rediss") ? "ca_file = \"\(authority ?? certificates.authority)\"" : ""
-        let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control, controlLines: controlLines)
-            .replacing("path = \"\"", with: "path = \"\(disk)\"")
+        let rest = DaemonConfiguration.rest(
+            localDNS: localDNS.address, disk: disk, control: control, controlLines: controlLines)
         return try Daemon(
             provider + rest + log + """
                 [cache.shared]

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// Whatever becomes of the Redis, each query is answered rightly, and only the bill changes.
-    @Suite(.serialized)
     struct SharedCacheFaultTests {
         /// Asks for names that no daemon has, and expects the vendor's addresses.
         private func expectAnswers(_ daemons: [Daemon], _ label: String) throws {
@@ -37,10 +36,7 @@ extension Integration {
             #expect(daemons[0].waitForLog { $0.contains("answers again") })
         }
 
-        @Test
-        func `a Redis that takes nothing is said to be so, whatever its reason, and asked no more of than reading`()
-            throws
-        {
+        @Test func `a Redis that takes nothing, for whatever reason, is said so, and asked to read alone`() throws {
             let stage = try FleetStage()
             for (number, fault) in [
                 ["CONFIG", "SET", "maxmemory", "1"], ["REPLICAOF", "127.0.0.1", "1"],
@@ -55,10 +51,7 @@ extension Integration {
             }
         }
 
-        @Test
-        func `a server that is not the right Redis is put in backoff with its reason, and every query is answered`()
-            throws
-        {
+        @Test func `a server that is not the right Redis is in backoff with its reason, and all is answered`() throws {
             let stage = try FleetStage()
             let closed = try RedisServer(password: "right")
             let node = try RedisServer(options: ["--cluster-enabled", "yes", "--cluster-port", "\(FreePort.next())"])

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// Answers that daemons share in a Redis.
-    @Suite(.serialized)
     struct SharedCacheTests {
         enum Way: CaseIterable {
             case plain, password, tls, tlsWithPassword, unixSocket
@@ -116,15 +115,12 @@ extension Integration {
         @Test func `status says what was shared, and a name that is flushed on one daemon is flushed for all`() throws {
             let stage = try FleetStage()
             let redis = try RedisServer()
-            let control = try TemporaryDirectory()
-            let first = try stage.daemon(redis.url, control: control.path + "/control.sock")
+            let first = try stage.daemon(redis.url, control: DaemonConfiguration.ownSocket)
             _ = try first.client().ask("www.example.com")
             #expect(try redis.waitForAnswers(1))
-            let status = try Daemon.run(["status", "--socket", control.path + "/control.sock"]).output
+            let status = try first.status()
             #expect(status.contains("\(redis.address), used: 0 hits, 1 miss"), "\(status)")
-            let flushed = try Daemon.run([
-                "cache", "flush", "www.example.com", "--socket", control.path + "/control.sock",
-            ])
+            let flushed = try first.run("cache", "flush", "www.example.com")
             #expect(flushed.status == 0, "\(flushed.errors)")
             #expect(try redis.waitForAnswers(0))
         }

@@ -6,7 +6,7 @@ import Testing
 extension Integration {
     /// LocalDNS's answers checked against the certificates of the servers at their addresses, with real servers on
     /// loopback.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct CertificateTests {
         typealias Kind = CertificateServers.Kind
 
@@ -17,7 +17,6 @@ extension Integration {
             let vendor: FakeHTTPDNS
             let localDNS: FakeLocalDNS
             let daemon: Daemon
-            private let directory: TemporaryDirectory
 
             static let name = CertificateServers.name
 
@@ -27,22 +26,18 @@ extension Integration {
                 vendor.misbehave(.status(500))
                 localDNS = try FakeLocalDNS()
                 localDNS.behave(.lie([kind.address]))
-                directory = try TemporaryDirectory()
                 daemon = try Daemon(
                     DaemonConfiguration.aliyun(vendor.url)
                         + DaemonConfiguration.route(protect: listed ? ["example.com"] : nil)
                         + DaemonConfiguration.rest(
                             localDNS: localDNS.address, check: "auto", ports: [servers.port],
-                            control: directory.path + "/control.sock"),
+                            control: DaemonConfiguration.ownSocket),
                     environment: clock?.environment ?? [:],
                     wrapper: Daemon.trusting(servers.authority))
             }
 
             func ask(_ type: UInt16 = RecordType.a) throws -> TestMessage { try daemon.client().ask(Self.name, type) }
 
-            func run(_ arguments: String...) throws -> ChildProcess.Outcome {
-                try Daemon.run(arguments + ["--config", daemon.configurationFile])
-            }
         }
 
         /// The number of the extended error of a reply.
@@ -70,11 +65,7 @@ extension Integration {
             }
         }
 
-        @Test
-        func
-            `HTTPDNS fails under a clock that was never set: LocalDNS answers for a minute, and a wrong name refutes nothing`()
-            throws
-        {
+        @Test func `HTTPDNS fails under an unset clock: LocalDNS answers, and a wrong name refutes nothing`() throws {
             let clock = try WrongClock(ahead: -Int64(Date().timeIntervalSince1970) + 1_000)
             let stage = try CertificateStage(.honest, clock: clock)
             for kind in [Kind.honest, .otherName] {
@@ -82,11 +73,11 @@ extension Integration {
                 let reply = try stage.daemon.client().ask(kind.name)
                 #expect(reply.addresses == [kind.address] && reply.answers.allSatisfy { $0.ttl <= 60 })
             }
-            var status = try stage.run("status", "--json").output
+            var status = try stage.daemon.run("status", "--json").output
             #expect(status.contains("\"clock\":\"is before this version was released\""))
             #expect(status.contains("\"forged_checks\":0"))
             try clock.set(ahead: 0)
-            status = try stage.run("status", "--json").output
+            status = try stage.daemon.run("status", "--json").output
             #expect(status.contains("\"clock\":\"\""))
             #expect(try stage.daemon.stop() == 0)
             #expect(stage.daemon.errors.split(separator: "\n").count { $0.contains("this machine's clock is") } == 1)
@@ -107,18 +98,18 @@ extension Integration {
                 #expect(outcome.output.contains("subject CN=hijacker\\1B[2J, issuer CN=httpdnsd tests, SHA-256 "))
                 #expect(outcome.output.contains("; seen 1 time, 20"))
             }
-            let doctor = try stage.run("doctor")
+            let doctor = try stage.daemon.run("doctor")
             #expect(doctor.status == 1)
             #expect(
                 doctor.output.contains(
                     "LocalDNS \(stage.localDNS.address) gives forged addresses: www.example.com at 127"))
-            let json = try stage.run("cache", "show", CertificateStage.name, "--json").output
+            let json = try stage.daemon.run("cache", "show", CertificateStage.name, "--json").output
             #expect(json.contains("\"server\":\"\(stage.localDNS.address)\""), "\(json)")
             let report = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
             let forged = try #require((report?["forged"] as? [[String: Any]])?.first)
             #expect(forged["address"] as? String == "127.0.77.2")
             #expect(forged["count"] as? Int == 1)
-            #expect(try stage.run("status", "--json").output.contains("\"forged_checks\":1"))
+            #expect(try stage.daemon.run("status", "--json").output.contains("\"forged_checks\":1"))
         }
     }
 }

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// The network's own resolver: which one it is, and when it is asked.
-    @Suite(.serialized)
     struct LocalDNSTests {
         private static let bypassed = DaemonConfiguration.route(bypass: ["example.net"])
         private static let lan = FakeZone([
@@ -16,9 +15,8 @@ extension Integration {
             let lan = try FakeLocalDNS(FakeZone("nas.example.net", a: ["192.168.1.9"]))
             let other = try FakeLocalDNS(FakeZone("nas.example.net", a: ["192.168.1.9"]))
             let vendor = try FakeHTTPDNS(Stage.zone)
-            let directory = try TemporaryDirectory()
             let groups = "[[\"\(vpn.address)\"], [\"\(lan.address)\", \"\(other.address)\"]]"
-            let rest = DaemonConfiguration.rest(localDNS: vpn.address, control: directory.path + "/control.sock")
+            let rest = DaemonConfiguration.rest(localDNS: vpn.address, control: DaemonConfiguration.ownSocket)
                 .replacing("[\"\(vpn.address)\"]", with: groups)
             let daemon = try Daemon(DaemonConfiguration.aliyun(vendor.url) + Self.bypassed + rest)
             #expect(try daemon.client().ask("db.example.net").addresses == ["10.8.0.9"])
@@ -29,17 +27,15 @@ extension Integration {
             // On a busy machine a datagram may have been sent again before its reply came.
             #expect(vpn.questionCount("none.example.net") > 0 && lan.questionCount("none.example.net") > 0)
             #expect(other.questionCount() == 0)
-            let status = try Daemon.run(["status", "--config", daemon.configurationFile]).output
+            let status = try daemon.status()
             #expect(
                 status.contains("\(vpn.address) used, group 1") && status.contains("\(other.address) used, group 2"))
-            let check = try Daemon.run(["check", "--config", daemon.configurationFile]).output
+            let check = try daemon.run("check").output
             #expect(check.contains("localdns  \(vpn.address), then \(lan.address), \(other.address)\n"))
         }
 
         @Test(.requires(.noSystemResolverLists))
-        func `a server that starts before the network does answers through the vendor`()
-            throws
-        {
+        func `a server that starts before the network does answers through the vendor`() throws {
             let directory = try TemporaryDirectory()
             let list = try directory.write("", to: "resolv.conf")
             let vendor = try FakeHTTPDNS(Stage.zone)

@@ -5,7 +5,7 @@ import Testing
 
 extension Integration {
     /// Listen addresses of IPv6 on a kernel that has none.
-    @Suite struct AbsentIPv6Tests {
+    struct AbsentIPv6Tests {
         private let kernel: NoIPv6
         private let port: UInt16
 

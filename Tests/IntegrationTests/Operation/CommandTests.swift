@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// The commands, their output and exit statuses.
-    @Suite(.serialized)
     struct CommandTests {
         private static let good =
             Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
@@ -65,7 +64,7 @@ extension Integration {
                 Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
                     + DaemonConfiguration.aliyun("http://127.0.0.1:9", "names = [\"example.com\"]")
                     + DaemonConfiguration.route(bypass: names)
-                    + DaemonConfiguration.rest().replacing("path = \"\"", with: "path = \"/run/none/cache.sqlite\""),
+                    + DaemonConfiguration.rest(disk: "/run/none/cache.sqlite"),
                 to: "checked.toml")
             let outcome = try Daemon.run(["check", "--config", file, "--json"])
             #expect(outcome.status == 0 && outcome.errors.isEmpty)
@@ -152,9 +151,7 @@ extension Integration {
             #expect(outcome.errors.contains("\(url): a URL, not a name\(advice)\n"))
         }
 
-        @Test func `query looks up the name of an address, and wants a name, an address and a type that are such`()
-            throws
-        {
+        @Test func `query looks up an address's name, and wants names, addresses and types that are such`() throws {
             let stage = try Stage()
             for (address, name) in [
                 ("192.0.2.1", "1.2.0.192.in-addr.arpa"),

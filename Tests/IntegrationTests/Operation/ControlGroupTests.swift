@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// The control socket in the hands of a group: `control.group` and `control.mode`.
-    @Suite(.serialized)
     struct ControlGroupTests {
         /// A group that every Debian has, and its number.
         private static let group = "games"

@@ -3,7 +3,7 @@ import TestServers
 import Testing
 
 extension Integration {
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct DemoTests {
         @Test func `the demo shows what it promises`() throws {
             let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")

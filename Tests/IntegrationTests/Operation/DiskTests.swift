@@ -6,7 +6,7 @@ import Testing
 
 extension Integration {
     /// What remains of the cache after the daemon has ended.
-    @Suite struct DiskTests {
+    struct DiskTests {
         private let directory: TemporaryDirectory
         private let localDNS: FakeLocalDNS
         private var path: String { directory.path + "/state/cache.sqlite" }
@@ -21,10 +21,8 @@ extension Integration {
             ports: [UInt16]? = nil, interval: String = "100ms", wrapper: [String] = []
         ) throws -> Daemon {
             let rest = DaemonConfiguration.rest(
-                localDNS: localDNS.address, check: ports == nil ? "off" : "auto", ports: ports, control: socket
-            )
-            .replacingOccurrences(
-                of: "path = \"\"", with: "path = \"\(path ?? self.path)\"\nflush_interval = \"\(interval)\"")
+                localDNS: localDNS.address, check: ports == nil ? "off" : "auto", ports: ports,
+                disk: path ?? self.path, diskLines: "flush_interval = \"\(interval)\"", control: socket)
             return try Daemon(
                 DaemonConfiguration.aliyun(vendor, "timeout = \"1900ms\"\n" + provider) + rest, wrapper: wrapper)
         }

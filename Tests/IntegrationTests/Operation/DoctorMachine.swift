@@ -39,9 +39,7 @@ struct DoctorMachine {
         _ = try host.namespace.inside { try daemon?.client().ask(name) }
     }
 
-    func doctor(
-        _ options: String..., within wrapper: [String] = []
-    ) throws -> ChildProcess.Outcome {
+    func doctor(_ options: String..., within wrapper: [String] = []) throws -> ChildProcess.Outcome {
         let command = wrapper + [Daemon.executable, "doctor", "--config", file] + options
         return try host.run(command)
     }

@@ -6,7 +6,7 @@ import Testing
 
 extension Integration {
     /// `httpdnsd doctor`, on a machine of its own with one fault each.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct DoctorTests {
         private typealias Machine = DoctorMachine
 

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// Servers of a signed policy that do what a server should not: what is in force stays, and the daemon serves on.
-    @Suite(.serialized)
     struct HostilePolicyTests {
         private static let host = "policy.example.net"
         private static let bypass = "[route]\nbypass = [\"example.com\"]\n"
@@ -17,12 +16,10 @@ extension Integration {
         private let certificates: TestCertificates
         private let vendor: FakeHTTPDNS
         private let localDNS: FakeLocalDNS
-        private let directory: TemporaryDirectory
 
         init() throws {
             signer = try PolicySigner()
             certificates = try TestCertificates()
-            directory = try TemporaryDirectory()
             vendor = try FakeHTTPDNS(FakeZone("www.example.com", a: Self.ofVendor))
             localDNS = try FakeLocalDNS(
                 FakeZone(["www.example.com": .init(a: Self.inForce), Self.host: .init(a: ["127.0.0.1"])]))
@@ -30,7 +27,7 @@ extension Integration {
 
         private func configuration(_ url: String) -> String {
             DaemonConfiguration.aliyun(vendor.url)
-                + DaemonConfiguration.rest(localDNS: localDNS.address, control: directory.path + "/control.sock")
+                + DaemonConfiguration.rest(localDNS: localDNS.address, control: DaemonConfiguration.ownSocket)
                     + """
                     [policy]
                     url = "\(url)"
@@ -76,7 +73,7 @@ extension Integration {
             let text = try String(contentsOfFile: file, encoding: .utf8)
                 .replacing(/\[policy\]\nurl = ".*"/, with: "[policy]\nurl = \"\(url)\"")
             try text.write(toFile: file, atomically: true, encoding: .utf8)
-            let outcome = try Daemon.run(["reload", "--socket", directory.path + "/control.sock"])
+            let outcome = try daemon.run("reload")
             #expect(outcome.status == 0, "\(outcome.errors)")
         }
 

@@ -5,7 +5,7 @@ import Testing
 extension Integration {
     /// Whether an answer on disk, which was made without a key, stands against the key after a restart: with a key of each table,
     /// since `AnswerIdentityTests` name all that shape answers.
-    @Suite struct KeysAcrossRestartTests {
+    struct KeysAcrossRestartTests {
         /// What changes with the restart, and the answer then. Before it the vendor had 192.0.2.1, and LocalDNS 198.51.100.1.
         struct Change: Sendable {
             var provider = ""
@@ -33,8 +33,8 @@ extension Integration {
             let vendor = try FakeHTTPDNS(Self.zone("192.0.2.1"))
             let localDNS = try FakeLocalDNS(Self.zone("198.51.100.1"))
             func daemon(_ change: Change) throws -> Daemon {
-                let rest = DaemonConfiguration.rest(localDNS: localDNS.address)
-                    .replacing("path = \"\"", with: "path = \"\(directory.path)/cache.sqlite\"")
+                let rest = DaemonConfiguration.rest(
+                    localDNS: localDNS.address, disk: directory.path + "/cache.sqlite")
                 return try Daemon(
                     DaemonConfiguration.aliyun(vendor.url, change.provider)
                         + DaemonConfiguration.route(bypass: [Self.primer] + change.bypass) + change.tables + rest)

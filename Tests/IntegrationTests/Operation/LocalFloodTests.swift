@@ -5,7 +5,7 @@ import Testing
 
 extension Integration {
     /// One program of this machine that floods the server, and another one beside it.
-    @Suite(.serialized, .requires(.otherUser))
+    @Suite(.requires(.otherUser))
     struct LocalFloodTests {
         /// New names below many domains, a thousand a second, from one socket.
         private static let flood = """

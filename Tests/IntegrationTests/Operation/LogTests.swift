@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// What the daemon writes to standard error.
-    @Suite(.serialized)
     struct LogTests {
         private static let json = "format = \"json\"\n"
 

@@ -5,7 +5,7 @@ import Testing
 
 extension Integration {
     /// A limit of what the process may map, as of `ulimit -v`.
-    @Suite struct MappingLimitTests {
+    struct MappingLimitTests {
         @Test func `a flood of names that hang stays within the limit, and cached names are answered`() throws {
             let vendor = try FakeHTTPDNS(FakeZone("www.example.com", a: ["192.0.2.1"]))
             let silent = try TestDNSClient(TestAddress("127.0.0.1", port: 9))

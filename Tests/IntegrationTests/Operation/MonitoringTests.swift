@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// `[control] http`: what monitors read, with curl, promtool and a real Prometheus.
-    @Suite(.serialized)
     struct MonitoringTests {
         private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
             .path
@@ -55,9 +54,7 @@ extension Integration {
             "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }
 
-        @Test func `a port that another program holds is a warning, and DNS is served; once it is free, monitors are`()
-            throws
-        {
+        @Test func `a port that another program holds is a warning, and monitors are served once it is free`() throws {
             let other = try ControlStage(control: "http = \"\(target)\"")
             #expect(try other.ask("www.example.com").addresses.count == 2)
             #expect(other.daemon.waitForLog { $0.contains("serving without metrics") })

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// The monitoring page, in a headless Chromium (Tests/Page/page.js).
-    @Suite(.serialized)
     struct PageTests {
         private static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
             .path
@@ -73,9 +72,7 @@ extension Integration {
         }
 
         /// With the rules of axe-core, where scripts/install-dependencies could get it.
-        @Test func `in every state, at three widths, in both colours and languages nothing is cut or hard to read`()
-            throws
-        {
+        @Test func `in all states, at three widths, in both colours and languages nothing is cut or pale`() throws {
             let directory = try TemporaryDirectory()
             let folder = ProcessInfo.processInfo.environment["HTTPDNSD_SCREENSHOTS"] ?? directory.path
             let rules = Self.folder + "/.build-clients/axe_playwright_python/axe.min.js"

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// `httpdnsd policy`: what an operator does with policies, without a server.
-    @Suite(.serialized)
     struct PolicyCommandTests {
         private let signer: PolicySigner
 
@@ -85,9 +84,7 @@ extension Integration {
             #expect(try Daemon.run(["policy", "verify", file, "--public-key", signer.publicKey]).status == 0)
         }
 
-        @Test func `a policy with a mistake, or that has expired, is not signed, nor is one with what is no key`()
-            throws
-        {
+        @Test func `a policy with a mistake, or that has expired, is not signed, nor one with what is no key`() throws {
             let file = try signer.directory.write(
                 PolicySigner.text(serial: 1) + "[[provider]]\ntype = \"doh\"\n", to: "bad.toml")
             let outcome = try Daemon.run(["policy", "sign", file, "--key", signer.keyFile])

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// The signed policy in running daemons.
-    @Suite(.serialized)
     struct PolicyTests {
         private let signer: PolicySigner
         private let vendor: FakeHTTPDNS
@@ -28,17 +27,13 @@ extension Integration {
         private static let off = "switch = \"off\"\n"
         private static let bypass = "[route]\nbypass = [\"example.com\"]\n"
 
-        /// - Parameter disk: the name of the cache's file.
         private func configuration(
-            _ url: String, _ lines: String = "", key: String? = nil, disk: String = "cache.sqlite",
-            isStored: Bool = true
+            _ url: String, _ lines: String = "", key: String? = nil, isStored: Bool = true
         ) -> String {
             DaemonConfiguration.aliyun(vendor.url)
-                + DaemonConfiguration.rest(localDNS: localDNS.address, control: "\(directory.path)/\(disk).sock")
-                .replacing(
-                    "[cache.disk]\npath = \"\"",
-                    with: "[cache.disk]\npath = \"\(isStored ? "\(directory.path)/\(disk)" : "")\"")
-                    + """
+                + DaemonConfiguration.rest(
+                    localDNS: localDNS.address, disk: isStored ? "\(directory.path)/cache.sqlite" : "",
+                    control: directory.path + "/control.sock") + """
                     [policy]
                     url = "\(url)"
                     public_key = ["\(key ?? signer.publicKey)"]
@@ -76,10 +71,6 @@ extension Integration {
             try eventually { try daemon.client().ask("www.example.com").addresses == addresses }
         }
 
-        private func show(disk: String = "cache.sqlite") throws -> String {
-            try Daemon.run(["policy", "show", "--socket", "\(directory.path)/\(disk).sock"]).output
-        }
-
         @Test func `query asks what the server would ask, by the policy in force`() throws {
             try publish(serial: 1, Self.bypass, to: file)
             let written = try directory.write(configuration("file://\(file)", isStored: false), to: "httpdnsd.toml")
@@ -99,7 +90,7 @@ extension Integration {
             localDNS.behave(.lie(["127.0.0.66"]), for: "policy.example.net")
             let daemon = try start(text)
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
-            #expect(try show().contains("in force"))
+            #expect(try daemon.run("policy", "show").output.contains("in force"))
         }
 
         @Test func `an unchanged policy is not sent again, not after a restart either, and a new one is taken`() throws
@@ -153,30 +144,23 @@ extension Integration {
             #expect(try second.client().ask("www.example.com").addresses == Self.ofVendor)
         }
 
-        @Test
-        func
-            `what is in force decides, outlasts a reload and a document that changes nothing, and is said by its line`()
-            throws
-        {
+        @Test func `what is in force decides, outlasts a reload and an equal document, and has its line said`() throws {
             try publish(serial: 1, Self.bypass, to: file)
             let daemon = try start(configuration(file))
-            func run(_ words: String...) throws -> String {
-                try Daemon.run(words + ["--socket", "\(directory.path)/cache.sqlite.sock"]).output
-            }
-            #expect(try run("why", "www.example.com").contains("file://\(file):6"))
-            _ = try run("reload")
+            #expect(try daemon.run("why", "www.example.com").output.contains("file://\(file):6"))
+            _ = try daemon.run("reload")
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
-            let (generation, asked) = (try generation(), localDNS.questionCount("www.example.com"))
+            let (generation, asked) = (try generation(of: daemon), localDNS.questionCount("www.example.com"))
             try publish(serial: 2, Self.bypass, to: file)
             #expect(daemon.waitForLog { $0.contains("is taken: serial 2") })
-            #expect(try self.generation() == generation)
+            #expect(try self.generation(of: daemon) == generation)
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
             #expect(localDNS.questionCount("www.example.com") == asked)
             // The machine's own switch does not overrule the policy's.
             try publish(serial: 3, Self.off, to: file)
             #expect(daemon.waitForLog { $0.contains("is taken: serial 3") })
-            #expect(try run("status").contains("OFF by the signed policy"))
-            #expect(try run("switch", "on").contains("off by the signed policy"))
+            #expect(try daemon.run("status").output.contains("OFF by the signed policy"))
+            #expect(try daemon.run("switch", "on").output.contains("off by the signed policy"))
             #expect(try daemon.client().ask("www.example.com").addresses == Self.ofLocalDNS)
             try publish(serial: 4, to: file)
             #expect(try waitUntil(daemon, answers: Self.ofVendor))
@@ -184,9 +168,8 @@ extension Integration {
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("is taken: serial") } == 4)
         }
 
-        private func generation() throws -> Int? {
-            try Daemon.run(["status", "--json", "--socket", "\(directory.path)/cache.sqlite.sock"]).json["generation"]
-                as? Int
+        private func generation(of daemon: Daemon) throws -> Int? {
+            try daemon.run("status", "--json").json["generation"] as? Int
         }
 
         @Test(arguments: [("drop", ofVendor), ("keep", ofLocalDNS)])
@@ -203,7 +186,7 @@ extension Integration {
             try clock.set(ahead: 2 * 3_600)
             #expect(daemon.waitForLog { $0.contains("serial 1 has expired") })
             #expect(try waitUntil(daemon, answers: addresses))
-            #expect(try show().contains("EXPIRED"))
+            #expect(try daemon.run("policy", "show").output.contains("EXPIRED"))
         }
     }
 }

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// Another configuration without a restart.
-    @Suite(.serialized)
     struct ReloadTests {
         private static let other = FakeZone([
             "www.example.com": .init(a: ["192.0.2.9"], ttl: 60), "four.example.com": .init(a: ["192.0.2.8"], ttl: 60),
@@ -35,10 +34,7 @@ extension Integration {
         }
 
         @Test(.requires(.otherUser))
-        func
-            `a file that the server may not read is found by check and doctor, and a refused reload until it is mended`()
-            throws
-        {
+        func `a file that the server may not read is found, and a refused reload until it is mended`() throws {
             let stage = try ControlStage(listen: "user = \"nobody\"")
             let file = stage.daemon.configurationFile
             try chmod(file, "0600")
@@ -132,10 +128,7 @@ extension Integration {
             #expect(try stage.ask("www.example.com").addresses.count == 2)
         }
 
-        @Test
-        func `a cache that is larger than the memory divided at the start allows is named, and grows at the next`()
-            throws
-        {
+        @Test func `a cache larger than the memory of the start allows is named, and grows at the next`() throws {
             let limits = "[limits]\nmemory = \"128MiB\"\n[cache]\nmemory = "
             let stage = try ControlStage(extra: limits + "\"16MiB\"\n")
             try stage.rewrite(extra: limits + "\"15MiB\"\n")

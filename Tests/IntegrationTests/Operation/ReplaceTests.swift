@@ -6,7 +6,7 @@ import Testing
 
 extension Integration {
     /// Whatever becomes of a process that is to replace a running server: one of both serves, and no query is lost.
-    @Suite struct ReplaceTests {
+    struct ReplaceTests {
         /// Why a process cannot start.
         enum Fault: String, CaseIterable {
             case certificate = "certificate"
@@ -29,8 +29,8 @@ extension Integration {
 
         private var configuration: String {
             DaemonConfiguration.aliyun(vendor.url)
-                + DaemonConfiguration.rest(log: "info", control: socket)
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/state/cache.sqlite\"")
+                + DaemonConfiguration.rest(
+                    log: "info", disk: "\(directory.path)/state/cache.sqlite", control: socket)
         }
 
         private func daemon(_ options: [String] = ["--replace"], threads: Int = 2) throws -> Daemon {

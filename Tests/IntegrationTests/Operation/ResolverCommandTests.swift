@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// `httpdnsd resolver`, on the files of machines that are managed in different ways.
-    @Suite(.serialized)
     struct ResolverCommandTests {
         private static let file = "etc/resolv.conf"
         private static let before = "etc/resolv.conf.before-httpdnsd"
@@ -439,9 +438,7 @@ extension Integration {
                     == #"{"state":"on","servers":["127.0.0.1"],"programs":["NetworkManager"]}"# + "\n")
         }
 
-        @Test func `the server that is configured is named: loopback for a wildcard, IPv6 where there is nothing else`()
-            throws
-        {
+        @Test func `the configured server is named: loopback for a wildcard, IPv6 where all else lacks`() throws {
             for (listen, server) in [("0.0.0.0:53", "127.0.0.1"), ("[::1]:53", "::1"), ("192.0.2.1:53", "192.0.2.1")] {
                 let machine = try Machine(
                     Self.text, ["etc/httpdnsd/httpdnsd.toml": "[listen]\naddresses = [\"\(listen)\"]\n"])
@@ -465,7 +462,7 @@ extension Integration {
                     socket = "\(directory.path)/control.sock"
 
                     """)
-            let status = { try Daemon.run(["status", "--config", daemon.configurationFile]).output }
+            let status = { try daemon.status() }
             #expect(try status().contains("resolver  on: the machine's programs ask this server\n"))
             try directory.write("nameserver 192.0.2.99\n", to: "resolv.conf")
             #expect(
@@ -530,9 +527,7 @@ extension Integration {
             #expect(try machine.resolver("status").status == 0)
         }
 
-        @Test func `status says so where systemd-resolved asks an address on which the server no longer listens`()
-            throws
-        {
+        @Test func `status says where systemd-resolved asks an address on which the server does not listen`() throws {
             let machine = try Machine.stub()
             #expect(try machine.resolver("on").status == 0)
             try machine.write("[listen]\naddresses = [\"127.0.0.1:5353\"]\n", to: "etc/httpdnsd/httpdnsd.toml")

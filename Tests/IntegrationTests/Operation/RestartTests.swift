@@ -6,7 +6,7 @@ import Testing
 
 extension Integration {
     /// No query is lost while one process follows another.
-    @Suite struct RestartTests {
+    struct RestartTests {
         /// How one process follows another.
         enum Way: CaseIterable {
             /// The service manager stores the sockets.
@@ -19,7 +19,6 @@ extension Integration {
         private let vendor: FakeHTTPDNS
         private let store: DescriptorStore
         private let port: UInt16
-        private var socket: String { directory.path + "/control.sock" }
 
         init() throws {
             directory = try TemporaryDirectory()
@@ -32,8 +31,8 @@ extension Integration {
             _ way: Way, on host: String = "127.0.0.1", listen: String = "udp_threads = 2", port: UInt16? = nil,
             wrapper: [String] = []
         ) throws -> Daemon {
-            let rest = DaemonConfiguration.rest(log: "info", control: socket)
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/state/cache.sqlite\"")
+            let rest = DaemonConfiguration.rest(
+                log: "info", disk: "\(directory.path)/state/cache.sqlite", control: directory.path + "/control.sock")
             return try Daemon(
                 DaemonConfiguration.aliyun(vendor.url) + rest, on: [host], port: port ?? self.port, listen: listen,
                 options: way == .replaced ? ["--replace"] : [], wrapper: wrapper, store: way == .stored ? store : nil)
@@ -54,10 +53,6 @@ extension Integration {
             let new = try daemon(way, listen: listen)
             if way == .replaced { #expect(try old.finish().status == 0) }
             return new
-        }
-
-        private func status() throws -> String {
-            try Daemon.run(["status", "--socket", socket]).output
         }
 
         /// `HTTPDNSD_RESTARTS`: how many there are of each way; `HTTPDNSD_RATE`: queries in a second.
@@ -111,13 +106,12 @@ extension Integration {
         ) throws {
             let first = try daemon(way)
             #expect(try first.client().ask("cached.example.com").addresses == ["192.0.2.1"])
-            let before = try status()
-            #expect(!before.contains("sockets passed on"))
+            #expect(try !first.status().contains("sockets passed on"))
             let calls = vendor.callCount()
             let second = try follow(first, way)
             #expect(try second.client().ask("cached.example.com").addresses == ["192.0.2.1"])
             #expect(vendor.callCount() == calls)
-            #expect(try status().contains("127.0.0.1:\(port) (sockets passed on)"))
+            #expect(try second.status().contains("127.0.0.1:\(port) (sockets passed on)"))
             #expect(second.waitForLog { $0.contains("went on with the sockets of the process before") })
         }
 
@@ -148,7 +142,7 @@ extension Integration {
             #expect(outcome.output == "answered\nended\n", "\(outcome.errors)")
             for client in waiting { #expect(try isAnswered(client)) }
             #expect(try isAnswered(kdig()) && isAnswered(kdig("+https")))
-            let status = try status()
+            let status = try second.status()
             for port in [listeners.tls, listeners.https] { #expect(status.contains("127.0.0.1:\(port)")) }
             #expect(second.waitForLog { $0.contains("went on with the sockets of the process before") })
             #expect(!second.errors.contains("are closed"))

@@ -6,9 +6,10 @@ import Testing
 
 extension Integration {
     /// What the server has given up once it serves.
-    @Suite(.serialized)
     struct SandboxTests {
-        private static let configuration = DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest()
+        private static func configuration(disk: String = "", control: String = "") -> String {
+            DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest(disk: disk, control: control)
+        }
 
         /// A line of `/proc/PID/task/TID/status` for every thread: its value.
         private func threads(_ daemon: Daemon, _ key: String) throws -> [String] {
@@ -25,7 +26,7 @@ extension Integration {
 
         @Test func `one line says what is in force, and it is so for every thread`() throws {
             let daemon = try Daemon(
-                Self.configuration,
+                Self.configuration(),
                 wrapper: ["sh", "-c", "ulimit -S -c \"$(ulimit -H -c)\" && exec \"$@\"", "sh"])
             #expect(
                 daemon.waitForLog {
@@ -46,10 +47,8 @@ extension Integration {
 
         @Test func `the folders of the cache and of the control socket are named`() throws {
             let directory = try TemporaryDirectory()
-            let configuration = Self.configuration
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/disk/cache.db\"")
-                .replacingOccurrences(of: "socket = \"\"", with: "socket = \"\(directory.path)/run/c.sock\"")
-            let daemon = try Daemon(configuration)
+            let daemon = try Daemon(
+                Self.configuration(disk: directory.path + "/disk/cache.db", control: directory.path + "/run/c.sock"))
             #expect(
                 daemon.waitForLog {
                     $0.contains("written below \(directory.path)/disk and \(directory.path)/run alone")
@@ -60,7 +59,7 @@ extension Integration {
         }
 
         @Test func `with --no-sandbox nothing is given up`() throws {
-            let daemon = try Daemon(Self.configuration, options: ["--no-sandbox"])
+            let daemon = try Daemon(Self.configuration(), options: ["--no-sandbox"])
             #expect(try Set(threads(daemon, "Seccomp")) == ["0"])
             #expect(!daemon.errors.contains("sandbox:"))
             #expect(try daemon.stop() == 0)
@@ -70,13 +69,12 @@ extension Integration {
         {
             let path = "/run/httpdnsd-test-\(getpid()).sock"
             defer { unlink(path) }
-            let configuration = Self.configuration.replacingOccurrences(
-                of: "socket = \"\"", with: "socket = \"\(path)\"")
+            let configuration = Self.configuration(control: path)
             for _ in 0..<2 {
                 let daemon = try Daemon(configuration)
                 #expect(daemon.waitForLog { $0.contains("files are written nowhere") })
                 #expect(daemon.errors.contains("its folder /run is the system's"))
-                #expect(try Daemon.run(["status", "--socket", path]).status == 0)
+                #expect(try daemon.run("status").status == 0)
                 #expect(try daemon.stop() == 0)
                 #expect(access(path, F_OK) == 0)
             }
@@ -85,12 +83,11 @@ extension Integration {
         @Test func `a server whose socket's file stays is replaced all the same`() throws {
             let path = "/run/httpdnsd-test-\(getpid()).sock"
             defer { for end in ["", ".replace"] { unlink(path + end) } }
-            let configuration = Self.configuration.replacingOccurrences(
-                of: "socket = \"\"", with: "socket = \"\(path)\"")
+            let configuration = Self.configuration(control: path)
             let first = try Daemon(configuration)
             let second = try Daemon(configuration, port: first.address.port, options: ["--replace"])
             #expect(try first.finish().status == 0)
-            #expect(try Daemon.run(["status", "--socket", path]).output.contains("process \(second.pid)"))
+            #expect(try second.status().contains("process \(second.pid)"))
             #expect(!second.errors.contains("without a control socket"), "\(second.errors)")
         }
 
@@ -98,7 +95,7 @@ extension Integration {
             let directory = try TemporaryDirectory()
             let port = try FreePort.next(on: ["127.0.0.1"])
             let file = try directory.write(
-                Daemon.listenTable([TestAddress("127.0.0.1", port: port)]) + Self.configuration, to: "httpdnsd.toml")
+                Daemon.listenTable([TestAddress("127.0.0.1", port: port)]) + Self.configuration(), to: "httpdnsd.toml")
             // A terminal of its own, as of a shell: the key is typed once the server serves.
             let script = """
                 import os, pty, sys

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// What the source of an answer is called.
-    @Suite(.serialized)
     struct SourceWordTests {
         /// The kinds of answers, by their words, in the order in which they are played: from the last three on the vendor fails,
         /// and from the last two on LocalDNS is silent.

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// What a server is that root has started without `listen.user`.
-    @Suite(.serialized)
     struct StartAsRootTests {
         /// The number of the user `httpdnsd` of the machine that a test pretends.
         private static let user = 10_053
@@ -28,9 +27,9 @@ extension Integration {
         }
 
         private func configuration(in directory: TemporaryDirectory) -> String {
-            (DaemonConfiguration.doh("https://192.0.2.1") + DaemonConfiguration.rest())
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/disk/cache.db\"")
-                .replacingOccurrences(of: "socket = \"\"", with: "socket = \"\(directory.path)/run/c.sock\"")
+            DaemonConfiguration.doh("https://192.0.2.1")
+                + DaemonConfiguration.rest(
+                    disk: "\(directory.path)/disk/cache.db", control: "\(directory.path)/run/c.sock")
         }
 
         private func users(of daemon: Daemon) throws -> [String] {
@@ -93,7 +92,7 @@ extension Integration {
             let daemon = try daemon(
                 provider + configuration(in: directory), with: Self.account, in: directory)
             func check() throws -> ChildProcess.Outcome {
-                try Daemon.run(["check", "--config", daemon.configurationFile])
+                try daemon.run("check")
             }
             #expect(try users(of: daemon).first == "\(Self.user)")
             #expect(chmod(daemon.configurationFile, 0o644) == 0)
@@ -114,7 +113,7 @@ extension Integration {
             let daemon = try daemon(
                 configuration(in: directory), with: Self.account, in: directory, options: ["--environment", variables])
             #expect(try users(of: daemon).first == "\(Self.user)" && chmod(daemon.configurationFile, 0o644) == 0)
-            #expect(try Daemon.run(["check", "--config", daemon.configurationFile]).status == 0)
+            #expect(try daemon.run("check").status == 0)
         }
 
         @Test(.requires(.otherUser)) func `where root is meant, nothing is said of it`() throws {

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// `httpdnsd tail`.
-    @Suite(.serialized)
     struct TailTests {
         /// Starts the command, and asks until it has shown a query.
         private func tail(

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// What others choose comes to a person's terminal as text that it shows, and never as something that it does.
-    @Suite(.serialized)
     struct TerminalTests {
         /// Colours, a new line, a C1 control as one byte and as a character, and one that turns the text around.
         private static let hostile: [UInt8] = Array("\u{1b}[31m\n".utf8) + [0x9b] + Array("\u{9b}\u{202e}".utf8)
@@ -36,8 +35,8 @@ extension Integration {
         private func daemon() throws -> Daemon {
             try Daemon(
                 DaemonConfiguration.aliyun(vendor.url)
-                    + DaemonConfiguration.rest(localDNS: localDNS.address, control: socket)
-                    .replacing("path = \"\"", with: "path = \"\(file)\"") + "queries = true\n")
+                    + DaemonConfiguration.rest(localDNS: localDNS.address, disk: file, control: socket)
+                    + "queries = true\n")
         }
 
         /// What a terminal gets when a command runs in it.

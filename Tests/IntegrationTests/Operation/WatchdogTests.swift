@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// Signs of life for a service manager that watches.
-    @Suite(.serialized)
     struct WatchdogTests {
         /// A daemon with two UDP threads, and a manager that wants a sign of life every 400 ms.
         private struct Watched {

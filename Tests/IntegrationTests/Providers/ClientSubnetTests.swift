@@ -3,7 +3,7 @@ import Testing
 
 extension Integration {
     /// Clients of two networks ask one daemon that sends their networks to its vendor.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct ClientSubnetTests {
         /// Two of one network, and one of another.
         private static let clients = ["198.51.100.7", "198.51.100.8", "198.51.101.7"]

@@ -5,16 +5,13 @@ import Testing
 extension Integration {
     /// A provider that fails, and what is used instead. How long that takes is held on the manual clock, and for the whole
     /// program in `TimingTests`.
-    @Suite(.serialized)
     struct FailingProviderTests {
         private static let right = FakeZone("*", a: ["192.0.2.1"])
         private static let forged = FakeZone("*", a: ["198.51.100.66"])
 
         /// How it fails: for every request, whatever the name. Nil: it refuses connections.
         @Test(arguments: [HTTPFault.hang, .status(500), .drip(.milliseconds(100)), nil])
-        func `a provider that fails every name is in backoff, and is used again once it is back`(fault: HTTPFault?)
-            throws
-        {
+        func `a provider that fails every name is in backoff until it is back`(fault: HTTPFault?) throws {
             let stage = try ControlStage(Self.right, localDNS: Self.forged)
             let client = try stage.daemon.client()
             #expect(try client.ask("www.before.example").addresses == ["192.0.2.1"])

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// For which names a vendor is asked, and what stays out of the question.
-    @Suite(.serialized)
     struct HTTPDNSTests {
         private static let secret = "0123456789abcdef0123456789abcdef"
         @Test func `a provider is asked only for its names`() throws {

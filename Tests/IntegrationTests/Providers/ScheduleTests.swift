@@ -5,7 +5,7 @@ import Testing
 
 extension Integration {
     /// A service that returns its addresses in the scheduling call, each with TLS.
-    @Suite struct ScheduleTests {
+    struct ScheduleTests {
         /// One address of the service.
         private struct Site {
             let service: FakeHTTPDNS
@@ -26,7 +26,6 @@ extension Integration {
         private let startup: Site
         private let localDNS: FakeLocalDNS
         private let directory: TemporaryDirectory
-        private var control: String { directory.path + "/control.sock" }
 
         init() throws {
             certificates = try TestCertificates()
@@ -39,13 +38,10 @@ extension Integration {
             let provider = DaemonConfiguration.aliyun(
                 startup.nginx.url, secret: Self.secret,
                 "startup_addresses = [\"\(startup.nginx.address)\"]\nca_file = \"\(certificates.authority)\"")
-            let rest = DaemonConfiguration.rest(localDNS: localDNS.address, control: control)
-                .replacingOccurrences(of: "path = \"\"", with: "path = \"\(disk)\"\nflush_interval = \"100ms\"")
+            let rest = DaemonConfiguration.rest(
+                localDNS: localDNS.address, disk: disk, diskLines: "flush_interval = \"100ms\"",
+                control: DaemonConfiguration.ownSocket)
             return try Daemon(provider + rest)
-        }
-
-        private func status() throws -> String {
-            try Daemon.run(["status", "--socket", control]).output
         }
 
         @Test func `with one startup address the daemon learns two addresses by a signed call, and asks them`() throws {
@@ -56,7 +52,7 @@ extension Integration {
             #expect(try daemon.dig("www.example.com").addresses == ["192.0.2.2"])
             #expect(startup.service.scheduleCount == 1)
             #expect(startup.service.callCount() == 0)
-            #expect(try status().contains("\(sites[1].nginx.address)"))
+            #expect(try daemon.status().contains("\(sites[1].nginx.address)"))
         }
 
         @Test func `after a restart the learned addresses are used while the startup address is away`() throws {

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// `query NAME --via NAME`, and credentials that a service refuses.
-    @Suite(.serialized)
     struct VendorTests {
         private func query(_ table: String, _ arguments: String...) throws -> ChildProcess.Outcome {
             let directory = try TemporaryDirectory()
@@ -34,11 +33,9 @@ extension Integration {
             (VendorForm.signed, "InvalidSignature (HTTP 403)"), (.plain, "InvalidSignature (HTTP 403)"),
             (.token, "HTTP 401"), (.alidns, "InvalidSignature (HTTP 403)"),
         ])
-        func
-            `a wrong secret is reported and not shown, and the next source answers without another question to the service`(
-                form: VendorForm, refusal: String
-            ) throws
-        {
+        func `a wrong secret is reported and not shown, and the next source answers`(
+            form: VendorForm, refusal: String
+        ) throws {
             let secret = "fedcba9876543210fedcba9876543210"
             let vendor = try FakeHTTPDNS(Stage.zone, account: form.account)
             let provider = form.provider(vendor.url, secret: secret)

@@ -6,7 +6,7 @@ import Testing
 extension Integration {
     /// The same queries for 3,000 drawn names to this server and to Unbound, which have the same records: what a client
     /// sees must be the same, except for what `Difference` names.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct BesideUnboundTests {
         /// Where this server has its answers from. Unbound asks the resolver of `forwarder`.
         enum Source: CaseIterable { case forwarder, doh }

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// DNS cookies with dig, which sends one by default.
-    @Suite(.serialized)
     struct CookieTests {
         /// The data of the cookie in the response, in hexadecimal digits.
         private func cookie(_ dig: Dig) -> String {

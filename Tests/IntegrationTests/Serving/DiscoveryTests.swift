@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// How clients find the encrypted listeners, and HTTPDNS on one of them.
-    @Suite(.serialized)
     struct DiscoveryTests {
         private let listeners: EncryptedListeners
 

@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// DNS over HTTPS (RFC 8484) with the clients that people have.
-    @Suite(.serialized)
     struct DoHServingTests {
         private static let token = "0123456789abcdef"
         private let listeners: EncryptedListeners

@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// The encrypted listeners with browsers, programs and servers that people put in front of them.
-    @Suite(.serialized)
     struct EncryptedClientTests {
         private let listeners: EncryptedListeners
 

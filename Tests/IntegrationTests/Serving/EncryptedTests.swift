@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// DNS over TLS with real clients.
-    @Suite(.serialized)
     struct EncryptedTests {
         private let listeners: EncryptedListeners
 

@@ -3,7 +3,7 @@ import Testing
 
 extension Integration {
     /// Other DNS servers in front of the daemon.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct ForwardingServerTests {
         /// The server in front.
         enum Kind: CaseIterable {

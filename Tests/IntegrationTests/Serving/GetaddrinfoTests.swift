@@ -4,7 +4,7 @@ import Testing
 
 extension Integration {
     /// `getaddrinfo` of both C libraries, with a `resolv.conf` that names the daemon: how most programs ask.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct GetaddrinfoTests {
         /// How the question for one address family fails while the other one's succeeds.
         enum Fault: CaseIterable {

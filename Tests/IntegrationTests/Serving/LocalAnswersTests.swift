@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// Names that no vendor is asked for: CH, the special-use names, and those of the network.
-    @Suite(.serialized)
     struct LocalAnswersTests {
         /// A vendor and a LocalDNS that answer every name, so that a leak shows as an answer.
         private static let zone = FakeZone([

@@ -4,20 +4,18 @@ import Testing
 
 extension Integration {
     /// A machine on a network of IPv6 alone, whose router translates to IPv4 (NAT64).
-    @Suite(.serialized, .requires(.networkNamespaces), .requires(.noSystemResolverLists))
+    @Suite(.requires(.networkNamespaces), .requires(.noSystemResolverLists))
     struct NAT64Tests {
         /// The provider's address, and what leads there through the translator.
         private static let (provider, translated) = ("192.0.2.99", "64:ff9b::c000:263")
 
         private let host: ClientHost
-        private let directory: TemporaryDirectory
         /// Behind the translator, where it listens at the address that stands for its own.
         private let vendor: FakeHTTPDNS
         private let localDNS: FakeLocalDNS
 
         init() throws {
             host = try ClientHost()
-            directory = try TemporaryDirectory()
             try host.namespace.run(["ip", "-4", "address", "flush", "dev", "veth0"])
             try host.namespace.run(["ip", "-6", "route", "add", "default", "via", ClientHost.neighbourAddresses[1]])
             // Without duplicate address detection: only then can it be bound at once.
@@ -44,24 +42,20 @@ extension Integration {
 
         private func configuration(_ answers: String) -> String {
             DaemonConfiguration.aliyun("http://\(Self.provider):\(vendor.address.port)") + answers
-                + DaemonConfiguration.rest(localDNS: localDNS.address, control: "\(directory.path)/control.sock")
+                + DaemonConfiguration.rest(localDNS: localDNS.address, control: DaemonConfiguration.ownSocket)
         }
 
         private func dig(_ daemon: Daemon, _ name: String) throws -> [String] {
             try Dig(daemon.address, name, "AAAA", namespace: host.namespace).addresses
         }
 
-        @Test
-        func `the provider is reached through the translator, and a name with IPv4 addresses alone has IPv6 addresses`()
-            throws
-        {
+        @Test func `the provider is reached through the translator, and a name with IPv4 alone has IPv6`() throws {
             let daemon = try daemon("")
             #expect(try dig(daemon, "four.example.com") == ["64:ff9b::c633:6404"])
             #expect(try dig(daemon, "both.example.com") == ["2001:db8::5"])
             #expect(Set(vendor.calls.map(\.name)) == ["four.example.com", "both.example.com"])
             #expect(daemon.waitForLog { $0.contains("translates IPv4 addresses by 64:ff9b::/96") })
-            let status = try Daemon.run(["status", "--config", daemon.configurationFile]).output
-            #expect(status.contains("64:ff9b::/96 stands for IPv4 addresses"))
+            #expect(try daemon.status().contains("64:ff9b::/96 stands for IPv4 addresses"))
         }
     }
 }

@@ -4,13 +4,8 @@ import Testing
 
 extension Integration {
     /// Preset addresses in the running server.
-    @Suite(.serialized)
     struct PresetTests {
-        @Test
-        func
-            `presets and names of the hosts file are answered, the latter as of the last reload, and nothing is asked`()
-            throws
-        {
+        @Test func `presets and names of the hosts file, as of the last reload, are answered here`() throws {
             let directory = try TemporaryDirectory()
             let hosts = try directory.write(
                 "192.0.2.60 nas.example # here\n2001:db8::60 nas.example\nbad\n", to: "hosts")
@@ -43,11 +38,7 @@ extension Integration {
             #expect(stage.vendor.callCount() == 0)
         }
 
-        @Test
-        func
-            `names of preresolve are cached before any client asks, and the last resort answers when the vendor is gone`()
-            throws
-        {
+        @Test func `names of preresolve are cached at the start, the last resort answers without a vendor`() throws {
             let stage = try ControlStage(
                 extra: """
                     [preset]

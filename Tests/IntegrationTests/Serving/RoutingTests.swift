@@ -4,7 +4,6 @@ import Testing
 
 extension Integration {
     /// The four modes, and the source that is left when another one fails.
-    @Suite(.serialized)
     struct RoutingTests {
         /// Which upstream answers in a mode.
         struct Mode: CustomTestStringConvertible, Sendable {
@@ -26,9 +25,7 @@ extension Integration {
             Mode(name: "localdns-only", answers: (.localDNS, nil, .localDNS)),
             Mode(name: "localdns-first", answers: (.localDNS, .vendor, .localDNS)),
         ])
-        func `each mode asks its first source alone while that answers, and then the next, if it has one`(mode: Mode)
-            throws
-        {
+        func `each mode asks its first source alone while that answers, then the next, if any`(mode: Mode) throws {
             let vendor = try FakeHTTPDNS(FakeZone("*", a: [Source.vendor.rawValue]))
             let localDNS = try FakeLocalDNS(FakeZone("*", a: [Source.localDNS.rawValue]))
             // LocalDNS is believed without certificates.

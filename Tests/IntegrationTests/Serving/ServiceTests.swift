@@ -5,7 +5,6 @@ import Testing
 
 extension Integration {
     /// HTTPDNS served by the daemon, in the vendors' own forms.
-    @Suite(.serialized)
     struct ServiceTests {
         /// A daemon that serves HTTPDNS, behind it one fake vendor.
         private struct Central {
@@ -109,10 +108,7 @@ extension Integration {
             }
         }
 
-        @Test
-        func `beyond its quota, of which a refused call uses up nothing, an account gets nothing, another one does`()
-            throws
-        {
+        @Test func `beyond its quota an account gets nothing, another does, and refused calls use up nothing`() throws {
             let central = try Central("[[account]]\nid = \"1\"\ndaily_limit = 2\n[[account]]\nid = \"2\"\n")
             #expect(try central.get("/1/d?host=www.example.com").status == "200")
             let reply = try central.get("/1/d?host=www.example.com&query=4,6")
@@ -158,8 +154,7 @@ extension Integration {
             func start() throws -> Daemon {
                 try Daemon(
                     DaemonConfiguration.aliyun(vendor.url) + "[[account]]\nid = \"1\"\ndaily_limit = 60\n"
-                        + DaemonConfiguration.rest(localDNS: localDNS.address)
-                        .replacingOccurrences(of: "path = \"\"", with: "path = \"\(directory.path)/cache.sqlite\""),
+                        + DaemonConfiguration.rest(localDNS: localDNS.address, disk: directory.path + "/cache.sqlite"),
                     listen: "httpdns = [\"127.0.0.1:\(port)\"]\n")
             }
             /// Uses up what is left; returns how many questions were answered.

@@ -6,7 +6,6 @@ import Testing
 
 extension Integration {
     /// Addresses, sizes and access: UDP as clients see it, and start-up.
-    @Suite(.serialized)
     struct ServingTests {
         @Test(.requires(.processFiles)) func `without questions nothing wakes the daemon`() throws {
             let stage = try Stage()
@@ -24,7 +23,7 @@ extension Integration {
 
         @Test func `a second daemon on the port says so and exits 1`() throws {
             let stage = try Stage()
-            let second = try Daemon.run(["serve", "--config", stage.daemon.configurationFile])
+            let second = try stage.daemon.run("serve")
             #expect(second.status == 1)
             #expect(second.errors.contains("\(stage.daemon.address)"))
             #expect(second.errors.lowercased().contains("in use"))

@@ -6,7 +6,7 @@ extension Integration {
     /// Every stub resolver in every way in which its traffic differs, against names that bite.
     ///
     /// What programs do with the addresses is in `LabTests`, failing families in `GetaddrinfoTests`.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct StubMatrixTests {
         /// A response that says all in exactly so many bytes: of a name whose length, and the number of whose addresses,
         /// make it so.

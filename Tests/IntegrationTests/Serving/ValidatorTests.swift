@@ -3,7 +3,7 @@ import Testing
 
 extension Integration {
     /// What validators behind the daemon see, with LocalDNS of each kind: see `Documentation/DNSSEC.md`.
-    @Suite(.serialized, .requires(.networkNamespaces))
+    @Suite(.requires(.networkNamespaces))
     struct ValidatorTests {
         typealias Case = ValidatorStage.Case
         typealias Validator = ValidatorStage.Validator

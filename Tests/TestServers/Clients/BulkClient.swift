@@ -53,9 +53,7 @@ package struct BulkClient {
     ///
     /// - Parameter beforeEach: called before each query is sent, with its index.
     /// - Returns: the look-ups in the order of the queries.
-    package func send(
-        _ queries: [TestMessage], beforeEach: (Int) throws -> Void = { _ in }
-    ) throws -> [Lookup] {
+    package func send(_ queries: [TestMessage], beforeEach: (Int) throws -> Void = { _ in }) throws -> [Lookup] {
         var lookups = queries.map { Lookup(question: $0.questions[0]) }
         var open: [UInt16: (index: Int, sent: Duration)] = [:]
         var next = 0

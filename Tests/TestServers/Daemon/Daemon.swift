@@ -37,7 +37,9 @@ package final class Daemon: Sendable {
         let addresses = hosts.map { TestAddress($0, port: port) }
         self.addresses = addresses
         directory = try TemporaryDirectory()
-        let text = Self.listenTable(addresses, listen) + configuration
+        let socket = directory.path + "/control.sock"
+        let text =
+            Self.listenTable(addresses, listen) + configuration.replacing(DaemonConfiguration.ownSocket, with: socket)
         configurationFile = try directory.write(text, to: "httpdnsd.toml")
         let words = [Self.executable, "serve", "--config", configurationFile] + options
         let prefix = (namespace?.prefix ?? []) + wrapper
@@ -137,6 +139,14 @@ package final class Daemon: Sendable {
         signal(SIGTERM)
         return try finish(within: limit).status
     }
+
+    /// Runs a command of the executable with its configuration, such as `cache list`, to its end.
+    package func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+        try Self.run(arguments + ["--config", configurationFile])
+    }
+
+    /// What `status` prints of it.
+    package func status() throws -> String { try run("status").output }
 
     /// Runs a command of the executable, such as `check --config FILE`, to its end.
     package static func run(

@@ -47,18 +47,23 @@ package enum DaemonConfiguration {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The tables that isolate a test: given LocalDNS servers, nothing on disk, no control socket unless given, a full
+    /// Stands for a control socket in the daemon's own folder, which is that of its configuration.
+    package static let ownSocket = "/OWN-FOLDER/control.sock"
+
+    /// The tables that isolate a test: given LocalDNS servers, nothing on disk and no control socket unless given, a full
     /// log.
     ///
     /// - Parameters:
     ///   - localDNS: nil: an address without a server.
     ///   - ports: the ports on which certificates are checked; nil: the default.
-    ///   - control: the path of the control socket.
+    ///   - disk: the path of the cache's file; empty: none.
+    ///   - diskLines: more lines of the `[cache.disk]` table.
+    ///   - control: the path of the control socket; empty: none.
     ///   - controlLines: more lines of the `[control]` table.
     ///   - resolvConf: the file from which the search list is read; nil: the system's.
     package static func rest(
         localDNS: TestAddress? = nil, check: String = "off", ports: [UInt16]? = nil, log: String = "debug",
-        control: String = "", controlLines: String = "",
+        disk: String = "", diskLines: String = "", control: String = "", controlLines: String = "",
         resolvConf: String? = nil
     ) -> String {
         """
@@ -68,7 +73,8 @@ package enum DaemonConfiguration {
         \(ports.map { "certificate_ports = \($0)" } ?? "")
         \(resolvConf.map { "resolv_conf = \"\($0)\"" } ?? "")
         [cache.disk]
-        path = ""
+        path = "\(disk)"
+        \(diskLines)
         [control]
         socket = "\(control)"
         \(controlLines)

@@ -39,9 +39,7 @@ struct FakeHTTPConnection: Sendable {
     /// Carries out the fault.
     ///
     /// - Returns: whether the connection goes on.
-    private func misbehave(
-        _ fault: HTTPFault, _ service: FakeHTTPService, _ reply: HTTPReply
-    ) -> Bool {
+    private func misbehave(_ fault: HTTPFault, _ service: FakeHTTPService, _ reply: HTTPReply) -> Bool {
         var reply = reply
         switch fault {
         case .delay(let duration):

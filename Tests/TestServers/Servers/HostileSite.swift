@@ -14,9 +14,7 @@ package final class HostileSite: Sendable {
     ///   - document: what it serves.
     ///   - other: what it serves where it should serve nothing.
     ///   - target: where it sends clients over plain http.
-    package init(
-        _ leaf: TestCertificates.Leaf, host: String, document: String, other: String, target: String
-    ) throws {
+    package init(_ leaf: TestCertificates.Leaf, host: String, document: String, other: String, target: String) throws {
         self.host = host
         server = try ScriptServer(
             "document.py", leaf, files: ["document": document, "other": other, "target": target])

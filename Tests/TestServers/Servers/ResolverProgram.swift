@@ -83,9 +83,7 @@ package final class ResolverProgram: Sendable {
         }
     }
 
-    private init(
-        _ address: TestAddress, ready: String, _ command: (TemporaryDirectory) throws -> [String]
-    ) throws {
+    private init(_ address: TestAddress, ready: String, _ command: (TemporaryDirectory) throws -> [String]) throws {
         self.address = address
         directory = try TemporaryDirectory()
         process = try ChildProcess(server: command(directory), until: ready)

@@ -48,9 +48,7 @@ package final class SigningResolver: Sendable {
                 + networkZones.map { "local-zone: \"\($0)\" static" } + records).joined(separator: "\n"))
     }
 
-    private init(
-        _ zones: SignedZones, _ leaf: TestCertificates.Leaf?, _ host: ClientHost, _ options: String
-    ) throws {
+    private init(_ zones: SignedZones, _ leaf: TestCertificates.Leaf?, _ host: ClientHost, _ options: String) throws {
         (self.zones, self.leaf) = (zones, leaf)
         directory = try TemporaryDirectory()
         let file = try directory.write(

@@ -4,9 +4,7 @@ package import Testing
 
 /// Returns once `condition` holds; records an issue when it does not come to that.
 @Loop
-package func awaited(
-    _ condition: @Loop () -> Bool, sourceLocation: SourceLocation = #_sourceLocation
-) async {
+package func awaited(_ condition: @Loop () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) async {
     let loop = LoopRunner.shared.loop
     let end = loop.now + .patience
     while !condition() {
