@@ -61,8 +61,6 @@ package final class FlightKey: Sendable {
     package let scope: ClientScope?
     /// The client network whose fair share it counts against: that of the client that began it. Not part of equality.
     package let holder: ClientNetwork
-    /// The generation of the policy, so that no question joins a flight of an older policy or takes over its failure.
-    package let generation: UInt32
     /// Where its steps are noted; nil: nowhere. Not part of equality.
     let trace: Trace?
     /// The key of its answers in the cache, but for the type.
@@ -76,7 +74,7 @@ package final class FlightKey: Sendable {
     /// - Parameter type: of the key of an address family, the other one has the same key.
     package init(
         name: Name, type: RecordType, route: Route, dnssecOK: Bool, checkingDisabled: Bool,
-        scope: ClientScope? = nil, holder: ClientNetwork = .daemon, generation: UInt32 = 0, trace: Trace? = nil
+        scope: ClientScope? = nil, holder: ClientNetwork = .daemon, trace: Trace? = nil
     ) {
         self.trace = trace
         self.holder = holder
@@ -86,7 +84,6 @@ package final class FlightKey: Sendable {
         self.dnssecOK = dnssecOK
         self.checkingDisabled = checkingDisabled
         self.scope = scope
-        self.generation = generation
         nameHash = name.hashValue
         cacheKey = QueryKey(
             Question(name: name, type: type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled, scope: scope)
@@ -110,7 +107,7 @@ extension FlightKey: Hashable {
         left === right
             || left.name == right.name && left.type == right.type && left.route == right.route
                 && left.dnssecOK == right.dnssecOK && left.checkingDisabled == right.checkingDisabled
-                && left.scope == right.scope && left.generation == right.generation
+                && left.scope == right.scope
     }
 
     /// The remaining fields distinguish only what few names have at the same time.

@@ -68,19 +68,21 @@ package final class Resolver {
         (policy.localAnswers.presets.count, policy.lastResort.count)
     }
 
-    /// Answers by another policy from now on, including clients that wait already: their flights under way are
-    /// abandoned, unless routes, sources and clients are the same (`isNewGeneration`).
-    package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, isNewGeneration: Bool) {
+    /// Answers by another policy from now on, including clients that wait already: flights under way that it touches are
+    /// abandoned.
+    ///
+    /// - Parameter change: what it has that the policy before had not.
+    package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, change: PolicyChange) {
         configured = policy
         store.adopt(policy, freshness)
-        putInForce(isNewGeneration: isNewGeneration)
+        putInForce(change)
     }
 
     /// Switches HTTPDNS on or off for all questions from now on. The answers of one state are not used in the other.
     package func turn(on isOn: Bool) {
         guard isOn != self.isOn else { return }
         self.isOn = isOn
-        putInForce(isNewGeneration: true)
+        putInForce(.sources)
     }
 
     /// Restarts in another network: all answers so far count as stale, remembered failures are dropped, and the clients
@@ -103,12 +105,13 @@ package final class Resolver {
         for flight in flights.coalescer.all { flight.forgetRemoved() }
     }
 
-    private func putInForce(isNewGeneration: Bool) {
+    private func putInForce(_ change: PolicyChange) {
         flights.policy = isOn ? configured : configured.switchedOff
-        guard isNewGeneration else { return }
+        guard change != .nothing else { return }
+        store.failures.forgetAll()
         // After the policy: a thread that sees the new number gets the new policy.
         store.beginGeneration()
-        flights.abandonAll()
+        flights.abandonAll { change == .names && $0.isDecidedAlike(by: flights.policy) }
     }
 
     /// Limits the misses of each client network from now on; nil: nothing does.
@@ -165,10 +168,10 @@ package final class Resolver {
         if let response = answeredHere(client) { return reply(response) }
         let key = flights.key(client.question.name, client.question.type, for: client)
         guard store.mustRecall(key, client.question.type) else { return lookUp(client, key, reply) }
-        Loop.spawn { [self] in
+        Loop.spawn { [self, generation = store.generation] in
             let isRecalled = await store.recall(key, client.question.type)
             if isRecalled { client.trace.note(.cache, "read from the cache file") }
-            guard key.generation == store.generation else { return respond(to: client, reply: reply) }
+            guard generation == store.generation else { return respond(to: client, reply: reply) }
             lookUp(client, key) { reply(isRecalled ? $0.recalled : $0) }
         }
     }

@@ -1,6 +1,16 @@
 package import DNSWire
 import Scheduling
 
+/// What a policy has that the one before had not.
+package enum PolicyChange {
+    /// Nothing that decides about a question.
+    case nothing
+    /// Names that are on other lists, or have other presets, and other clients: what it does not touch goes on.
+    case names
+    /// Sources, or what is made of their answers: every question is decided again.
+    case sources
+}
+
 /// The rules by which questions are answered: replaced as a whole, never changed. Every flight refers to the one that
 /// was in force when it began.
 package final class ResolverPolicy: Sendable {
@@ -91,6 +101,14 @@ package final class ResolverPolicy: Sendable {
         }
         answer.responseCode = .noError
         return answer
+    }
+
+    /// Whether it decides about the name of a flight as another policy does that asks the same sources in the same way.
+    func decides(about key: FlightKey, like other: ResolverPolicy) -> Bool {
+        routes.route(for: key.name, key.type ?? .a) == key.route
+            && routes.isInSearchDomain(key.name) == other.routes.isInSearchDomain(key.name)
+            && localAnswers.presets.addresses(of: key.name) == other.localAnswers.presets.addresses(of: key.name)
+            && lastResort.addresses(of: key.name) == other.lastResort.addresses(of: key.name)
     }
 
     /// The same policy with HTTPDNS switched off: LocalDNS is asked instead. `forward` entries stay.

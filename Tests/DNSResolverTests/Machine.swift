@@ -125,14 +125,15 @@ final class Machine {
     /// Puts the policy in force again as a reload does, with what is given instead of its own.
     func reload(
         local: LocalAnswers? = nil, routes: RoutePolicy? = nil, lines: SourceLines? = nil, sources: SourceTags? = nil,
-        translation: Translation = .none
+        lastResort: Presets? = nil, translation: Translation = .none, change: PolicyChange = .sources
     ) {
         resolver.replace(
             with: ResolverPolicy(
                 localAnswers: local ?? policy.localAnswers, routes: routes ?? policy.routes,
-                lines: lines ?? policy.lines, sources: sources ?? policy.sources, lastResort: policy.lastResort,
+                lines: lines ?? policy.lines, sources: sources ?? policy.sources,
+                lastResort: lastResort ?? policy.lastResort,
                 translation: translation),
-            freshness: FreshnessPolicy(), isNewGeneration: true)
+            freshness: FreshnessPolicy(), change: change)
     }
 
     /// Removes answers from the cache.

@@ -76,9 +76,75 @@ import Testing
         machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(300))
         let waiting = machine.start()
         await machine.clock.advance(by: .milliseconds(50))
-        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), isNewGeneration: false)
+        machine.resolver.replace(with: machine.policy, freshness: FreshnessPolicy(), change: .nothing)
         await machine.clock.advance(by: .milliseconds(250))
         #expect(waiting.has("192.0.2.1") && machine.vendor.asked.count == 1)
+    }
+
+    /// Puts a policy with other names and the same sources in force.
+    @Loop private func rename(
+        _ machine: Machine, bypass: [String] = [], always: [String] = [], lastResort: [String] = []
+    ) throws {
+        func presets(_ names: [String]) throws -> Presets {
+            var presets = Presets()
+            for name in names { presets.add(try Name(name), isWildcard: false, addresses: [.v4(0xc633_6407)]) }
+            return presets
+        }
+        machine.reload(
+            local: LocalAnswers(presets: try presets(always)),
+            routes: RoutePolicy(bypass: NameList(try bypass.map { try Name($0) })), lastResort: try presets(lastResort),
+            change: .names)
+    }
+
+    @Test @Loop func `names of other lists and presets take no call from a name that they do not touch`() async throws {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", after: .milliseconds(500))
+        let waiting = machine.start()
+        // Each before the vendor has answered.
+        for number in 0..<4 {
+            await machine.clock.advance(by: .milliseconds(100))
+            try rename(machine, bypass: ["b\(number).example.net"], always: ["a\(number).example.net"])
+        }
+        let later = machine.start()
+        await machine.clock.advance(by: .milliseconds(100))
+        #expect(waiting.has("192.0.2.1") && later.has("192.0.2.1"))
+        // It is cached for the policy in force.
+        #expect(try machine.hit() != nil)
+        #expect(machine.vendor.asked.count == 1)
+        #expect(machine.resolver.load.flights == 0)
+    }
+
+    @Test @Loop func `what goes on and fails is reported once`() async throws {
+        let machine = Machine()
+        machine.vendor.behaviour = .failure(.network("refused"), after: .milliseconds(200))
+        machine.localDNS.behaviour = .failure(.network("unreachable"))
+        var replies: [ClientReply] = []
+        for _ in 0..<3 {
+            replies.append(machine.start())
+            await machine.clock.advance(by: .milliseconds(20))
+            try rename(machine, bypass: ["example.net"])
+        }
+        await machine.clock.advance(by: .seconds(2))
+        #expect(replies.allSatisfy { $0.response?.responseCode == .serverFailure })
+        #expect(machine.events.count == 1)
+    }
+
+    @Test @Loop func `a name that another list or preset touches begins again at once`() async throws {
+        let vendor = "192.0.2.1"
+        for (bypass, always, lastResort, address) in [
+            (["example.com"], [], [], "203.0.113.9"), ([], ["www.example.com"], [], "198.51.100.7"),
+            ([], [], ["www.example.com"], vendor),
+        ] as [([String], [String], [String], String)] {
+            let machine = Machine()
+            machine.vendor.behaviour = .addresses(vendor, after: .milliseconds(500))
+            let waiting = machine.start()
+            await machine.clock.advance(by: .milliseconds(400))
+            try rename(machine, bypass: bypass, always: always, lastResort: lastResort)
+            await machine.clock.advance(by: .zero)
+            #expect(waiting.has(address) || address == vendor)
+            await machine.clock.advance(by: .milliseconds(500))
+            #expect(waiting.has(address))
+        }
     }
 
     @Test(arguments: 1...20) @Loop

@@ -35,7 +35,7 @@ package final class AnswerStore {
     /// How long a client waits for a newer answer than a stale one that is not old.
     var staleWait: Duration { freshness.staleWait }
 
-    /// The generation of policy and network; a flight that began in an older one stores nothing.
+    /// The generation of policy and network.
     package var generation: UInt32 { rules.generations.current }
 
     /// Changes to another policy, with `freshness` for what is cached from now on.
@@ -206,8 +206,7 @@ package final class AnswerStore {
         let normalized = freshness.normalized(ordered, for: question).limited(to: limit)
         guard var packed = PackedAnswer(normalized, for: question) else { return nil }
         packed.rotates = mayRotate(packed)
-        // Clients that asked before the policy was replaced get the answer; it is not cached for others.
-        guard key.generation == generation, isStored else { return packed }
+        guard isStored else { return packed }
         let lifetime = freshness.lifetime(of: normalized, for: type)
         let cacheKey = key.cacheKey(type)
         guard !isOutranked(source, cacheKey, by: key.route) else { return packed }

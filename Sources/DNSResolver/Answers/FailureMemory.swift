@@ -62,7 +62,7 @@ package final class FailureMemory {
         failures[key] = Failure(until: now + pause, count: times + 1, error: error, asked: asked, hadStale: hasStale)
     }
 
-    /// Clears the memory after a change of network, where the same questions may succeed.
+    /// Clears the memory after a change of policy or network, by which the same questions may succeed.
     package func forgetAll() { failures = [:] }
 
     /// Called when the question has an answer.

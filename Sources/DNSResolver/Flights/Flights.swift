@@ -32,11 +32,16 @@ final class Flights {
         return FlightKey(
             name: name, type: type, route: route, dnssecOK: flags.dnssecOK, checkingDisabled: flags.checkingDisabled,
             scope: policy.lines.scope(of: client, name: name, route: route), holder: client?.network ?? .daemon,
-            generation: store.generation, trace: client?.trace)
+            trace: client?.trace)
     }
 
-    /// Gives all up: the clients that wait ask again.
-    func abandonAll() { for flight in coalescer.removeAll() { flight.abandon() } }
+    /// Gives all up but those that go on: the clients that wait ask again.
+    func abandonAll(unless goesOn: (Flight) -> Bool = { _ in false }) {
+        let all = coalescer.removeAll()
+        for flight in all where goesOn(flight) { _ = coalescer.add(flight, for: flight.key) }
+        // Last, since their clients may ask the same as those that go on.
+        for flight in all where !goesOn(flight) { flight.abandon() }
+    }
 
     /// Why the miss of a client costs its network too much, and what is reported of it; nil where it asks nothing of a
     /// provider, or may.
@@ -106,8 +111,7 @@ package final class SingleRace {
         done: @escaping @Loop (_ answer: Answer?, _ source: SourceName, _ reason: String) -> Void
     ) {
         let key = FlightKey(
-            name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
-            generation: flights.store.generation)
+            name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false)
         let policy = flights.policy
         _ = flights.ask(key, type, arrived: flights.clock.now) { outcome in
             switch outcome {

@@ -95,6 +95,9 @@ final class Flight {
         answers[part].forgetCached()
     }
 
+    /// Whether another policy with the same sources decides about its name as its own does.
+    func isDecidedAlike(by policy: ResolverPolicy) -> Bool { policy.decides(about: key, like: answers.policy) }
+
     /// Gives it up: the clients that wait must ask again, the oldest first.
     func abandon() {
         state = .abandoned

@@ -130,16 +130,19 @@ final class DNSService {
         // Hints and addresses that were passed on must not outlive the leave to pass them on.
         let mayGiveCached = settings.answers.answerIdentity == old.settings.answers.answerIdentity
         if new.hasRenumbered(old) || !mayGiveCached { memory.removeAll() }
-        let isNewGeneration =
-            policy.routes != routes || new.sources != old.sources || settings.localDNS != old.settings.localDNS
-            || settings.listen.allow != old.settings.listen.allow || settings.preset != old.settings.preset
-            || settings.answers != old.settings.answers
+        let hasOtherSources =
+            new.sources != old.sources || settings.localDNS != old.settings.localDNS
+            || settings.answers != old.settings.answers || policy.routes.mode != routes.mode
+        let hasOtherNames =
+            policy.routes != routes || settings.listen.allow != old.settings.listen.allow
+            || settings.preset != old.settings.preset
         rules.replace(with: ClientRules(settings, policy))
         server.tls.proxies = AccessList(settings.listen.proxies)
         vendors?.take(settings)
         store.rotatesAddresses = settings.answers.rotate
         resolver.replace(
-            with: policy, freshness: FreshnessPolicy(settings.cache), isNewGeneration: isNewGeneration)
+            with: policy, freshness: FreshnessPolicy(settings.cache),
+            change: hasOtherSources ? .sources : hasOtherNames ? .names : .nothing)
         resolver.limitMisses(settings.missLimits)
         composition = new
         new.countCalls(replacing: old)
@@ -181,7 +184,7 @@ final class DNSService {
         let policy = composition.policy(translation)
         routes = policy.routes
         resolver.replace(
-            with: policy, freshness: FreshnessPolicy(composition.settings.cache), isNewGeneration: true)
+            with: policy, freshness: FreshnessPolicy(composition.settings.cache), change: .sources)
     }
 
     /// Has services that have IPv4 addresses alone asked by the prefix in force, or not by one any more.

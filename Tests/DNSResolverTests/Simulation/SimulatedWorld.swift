@@ -157,10 +157,10 @@ final class SimulatedWorld {
             policy = number
             chronicle.begin(policy: number, of: plan, isOn: resolver.isOn)
             resolver.replace(
-                with: policy(number), freshness: plan.policies[number].freshness, isNewGeneration: true)
+                with: policy(number), freshness: plan.policies[number].freshness, change: .sources)
             resolver.preresolve()
         case .reload:
-            resolver.replace(with: policy(policy), freshness: plan.policies[policy].freshness, isNewGeneration: false)
+            resolver.replace(with: policy(policy), freshness: plan.policies[policy].freshness, change: .names)
             resolver.preresolve()
         case .turn(let isOn):
             if isOn != resolver.isOn { chronicle.begin(policy: policy, of: plan, isOn: isOn) }

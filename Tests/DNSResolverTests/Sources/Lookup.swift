@@ -36,8 +36,7 @@ final class Lookup {
         asked = types.count
         for type in types {
             let key = FlightKey(
-                name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false,
-                generation: store.generation)
+                name: name, type: type, route: route, dnssecOK: false, checkingDisabled: false)
             defer { flight = flights.coalescer.flight(for: key) ?? flight }
             _ = flights.ask(key, type, arrived: clock.now) { [self] outcome in
                 switch outcome {
