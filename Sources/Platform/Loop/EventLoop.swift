@@ -167,10 +167,10 @@ import Synchronization
             return true
         }
         guard due > turnBegan else { return false }
-        if armed.map({ due < $0 }) ?? true {
-            _ = clinux_timerfd_arm(timer.number, due.nanoseconds)
-            armed = due
-        }
+        // Without a closure, as in TimerQueue.
+        if let armed, armed <= due { return true }
+        _ = clinux_timerfd_arm(timer.number, due.nanoseconds)
+        armed = due
         return true
     }
 }
