@@ -204,7 +204,7 @@ struct RoutePolicyTests {
         #expect(policy.route(for: try Name("nas.lan")) == .protect(explicit: false))
     }
 
-    @Test func `of local only what lies within a search domain is the network's`() throws {
+    @Test func `of local only what is within a search domain is the network's`() throws {
         let policy = RoutePolicy(searchDomains: [try Name("corp.local"), try Name("example.com")])
         #expect(policy.route(for: try Name("dc.CORP.local")) == .bypass)
         #expect(policy.networkZone(of: try Name("printer.local")) == nil)
