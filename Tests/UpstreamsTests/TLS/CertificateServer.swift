@@ -15,7 +15,7 @@ final class CertificateServer: Sendable {
     ///   - key: a PEM file.
     ///   - configure: called with the context before the first connection.
     ///   - serve: called with each connection after its handshake; it is then closed.
-    /// - Throws: `MadeCertificate.NotPresentable` for a certificate or a key that OpenSSL does not load.
+    /// - Throws: `MadeCertificate.NotJudged` for a certificate or a key that OpenSSL does not load.
     init(
         chain: String, key: String, configure: (OpaquePointer) -> Void = { _ in },
         serve: @escaping @Sendable (OpaquePointer) -> Void = { _ in }
@@ -45,7 +45,7 @@ final class CertificateServer: Sendable {
             SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1
         else {
             SSL_CTX_free(context)
-            throw MadeCertificate.NotPresentable(reason: "OpenSSL does not load \(chain) or \(key)")
+            throw MadeCertificate.NotJudged(reason: "OpenSSL does not load \(chain) or \(key)")
         }
         return context
     }

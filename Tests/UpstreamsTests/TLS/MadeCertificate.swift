@@ -19,8 +19,8 @@ struct MadeCertificate {
     /// The time of the verification, in seconds since 1970; now, if nil.
     var time: Int?
 
-    /// A certificate for which there is no verdict, since no server can present it in a handshake.
-    struct NotPresentable: Error {
+    /// A certificate for which there is no verdict, since the handshake ends before.
+    struct NotJudged: Error {
         let reason: String
     }
 
@@ -39,7 +39,7 @@ struct MadeCertificate {
     /// The verdicts of this program's two ways: the channel's, and that of the check of LocalDNS's addresses, which is
     /// for names alone, and for now.
     ///
-    /// - Throws: `NotPresentable`.
+    /// - Throws: `NotJudged`.
     func verdicts(as host: String) async throws -> [String: Bool] {
         let server = try CertificateServer(chain: chain, key: key)
         var verdicts = ["channel": try await channelAccepts(as: host, at: server.port)]
@@ -66,7 +66,7 @@ struct MadeCertificate {
             do throws(UpstreamFailure) {
                 if try channel.shakeHands() != nil { return true }
             } catch {
-                guard case .certificate = error else { throw NotPresentable(reason: "\(error)") }
+                guard case .certificate = error else { throw NotJudged(reason: "\(error)") }
                 return false
             }
             var pending: [UInt8] = []

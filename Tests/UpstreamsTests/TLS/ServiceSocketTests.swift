@@ -1,5 +1,6 @@
 import COpenSSL
 import DNSWire
+import Foundation
 import Platform
 import Scheduling
 import TestServers
@@ -11,9 +12,8 @@ import Testing
 /// The end of a TLS connection, as its server sees it. Not on the loop, which would wait for the certificates.
 @Suite(.timeLimit(.minutes(10)))
 struct ServiceSocketTests {
-    /// Closes a connection once its handshake is finished.
-    @Loop
-    private func connect(to origin: HTTPOrigin, closing saysGoodbye: Bool) async throws {
+    /// Closes a connection once its handshake has ended. Returns whether it is finished.
+    @Loop private func connect(to origin: HTTPOrigin, closing saysGoodbye: Bool = true) async throws -> Bool {
         let loop = LoopRunner.shared.loop
         let socket = try ServiceSocket(to: origin, host: 0, resuming: nil, at: loop.now, offering: .http2)
         let (handshakes, finished) = AsyncStream<Bool>.makeStream()
@@ -26,11 +26,31 @@ struct ServiceSocketTests {
                 finished.yield(false)
             }
         }
-        for await isFinished in handshakes {
-            #expect(isFinished)
-            break
-        }
-        socket.close(saysGoodbye: saysGoodbye)
+        defer { socket.close(saysGoodbye: saysGoodbye) }
+        for await isFinished in handshakes { return isFinished }
+        return false
+    }
+
+    private func origin(_ server: CertificateServer, _ certificates: TestCertificates) -> HTTPOrigin {
+        HTTPOrigin(
+            scheme: .https, address: .v4(0x7f00_0001), port: server.port, hosts: ["right.example"],
+            caFile: certificates.authority)
+    }
+
+    @Test(arguments: [(20_000, true), (40_000, false)])
+    func `a chain of certificates may be as long as any real one, not longer`(bytes: Int, isTaken: Bool) async throws {
+        _ = LoopRunner.shared
+        let certificates = try TestCertificates()
+        let leaf = try certificates.leaf(names: ["right.example"])
+        let authority = try String(contentsOfFile: certificates.authority, encoding: .utf8)
+        // Four characters of PEM for three bytes.
+        let more = Array(repeating: authority, count: bytes * 4 / 3 / authority.utf8.count)
+        let directory = try TemporaryDirectory()
+        let chain = try directory.write(
+            ([try String(contentsOfFile: leaf.certificate, encoding: .utf8)] + more).joined(), to: "chain.pem")
+        let server = try CertificateServer(chain: chain, key: leaf.key)
+        #expect(try await connect(to: origin(server, certificates)) == isTaken)
+        withExtendedLifetime((server, certificates, directory)) {}
     }
 
     @Test(arguments: [(true, SSL_ERROR_ZERO_RETURN), (false, SSL_ERROR_SSL)])
@@ -49,10 +69,7 @@ struct ServiceSocketTests {
                 var byte: UInt8 = 0
                 ended.yield(SSL_get_error(connection, SSL_read(connection, &byte, 1)))
             })
-        let origin = HTTPOrigin(
-            scheme: .https, address: .v4(0x7f00_0001), port: server.port, hosts: ["right.example"],
-            caFile: certificates.authority)
-        try await connect(to: origin, closing: saysGoodbye)
+        #expect(try await connect(to: origin(server, certificates), closing: saysGoodbye))
         for await seen in ends {
             #expect(seen == end)
             break
