@@ -1,38 +1,38 @@
-package import DNSResolver
-package import DNSWire
+public import DNSResolver
+public import DNSWire
 import Platform
 
 /// The whole configuration, read and checked: every value has its type, every key its default.
-package struct Configuration: SettingsTable {
+public struct Configuration: SettingsTable {
     /// Where clients are served, and which.
-    @Setting("listen", .table) package var listen = Listen()
+    @Setting("listen", .table) public var listen = Listen()
     /// Of the HTTPDNS service that this server offers; empty: only requests without credentials are answered.
-    @Setting("account", .tables()) package var accounts: [AccountEntry] = []
+    @Setting("account", .tables()) public var accounts: [AccountEntry] = []
     /// Asked in this order.
-    @Setting("provider", .tables(), shapesAnswers: true) package var providers: [ProviderEntry] = []
-    @Setting("route", .table, shapesAnswers: true) package var route = Route()
-    @Setting("forward", .tables(), shapesAnswers: true) package var forwards: [Forward] = []
-    @Setting("localdns", .table, shapesAnswers: true) package var localDNS = LocalDNSSettings()
-    @Setting("cache", .table) package var cache = CacheSettings()
-    @Setting("preset", .table) package var preset = Preset()
-    @Setting("answers", .table, shapesAnswers: true) package var answers = AnswerSettings()
-    @Setting("policy", .table) package var policy = PolicySettings()
-    @Setting("control", .table) package var control = ControlSettings()
-    @Setting("http", .table) package var http = HTTPSettings()
-    @Setting("limits", .table) package var limits = LimitSettings()
-    @Setting("log", .table) package var log = LogSettings()
+    @Setting("provider", .tables(), shapesAnswers: true) public var providers: [ProviderEntry] = []
+    @Setting("route", .table, shapesAnswers: true) public var route = Route()
+    @Setting("forward", .tables(), shapesAnswers: true) public var forwards: [Forward] = []
+    @Setting("localdns", .table, shapesAnswers: true) public var localDNS = LocalDNSSettings()
+    @Setting("cache", .table) public var cache = CacheSettings()
+    @Setting("preset", .table) public var preset = Preset()
+    @Setting("answers", .table, shapesAnswers: true) public var answers = AnswerSettings()
+    @Setting("policy", .table) public var policy = PolicySettings()
+    @Setting("control", .table) public var control = ControlSettings()
+    @Setting("http", .table) public var http = HTTPSettings()
+    @Setting("limits", .table) public var limits = LimitSettings()
+    @Setting("log", .table) public var log = LogSettings()
 
     /// Where the entries of lists stand, when a file was read.
     var lines = ListLines()
 
-    package init() {}
+    public init() {}
 
     /// Every key, made from the settings that the decoder itself reads with; in the order of the file. Tables are not listed,
     /// only what is in them.
-    package static let allKeys: [SchemaKey] = schemaKeys
+    public static let allKeys: [SchemaKey] = schemaKeys
 
     /// The identity of all that decides which source answers a name, and how.
-    package var answerIdentity: String { identity }
+    public var answerIdentity: String { identity }
 
     mutating func finish(_ keys: TableKeys) {
         let reading = keys.reading
@@ -55,7 +55,7 @@ extension Configuration {
     /// Where an entry that decides about a name was read, such as `/etc/httpdnsd/httpdnsd.toml:40`; nil for one that no file has.
     ///
     /// - Parameter rule: its name in lower case.
-    package func place(of rule: RoutingRule, file: String) -> String? {
+    public func place(of rule: RoutingRule, file: String) -> String? {
         let line: Int?
         switch rule {
         case .protect(let name): line = self.line(of: name, route.protect, SettingPath("route", "protect"))
@@ -91,10 +91,10 @@ extension Configuration {
 }
 
 /// A configuration that can be used, and what the user should know about it. An object: with all tables it is large.
-package final class LoadedConfiguration: Sendable {
-    package let configuration: Configuration
+public final class LoadedConfiguration: Sendable {
+    public let configuration: Configuration
     /// Sorted by line, those without one at the end; then those about other files that it names.
-    package let warnings: [Diagnostic]
+    public let warnings: [Diagnostic]
     /// The keys whose secret the file holds itself.
     let secrets: [String]
 
@@ -103,7 +103,7 @@ package final class LoadedConfiguration: Sendable {
     }
 
     /// The same with other addresses to listen at.
-    package func listening(at addresses: [AddressAndPort]) -> LoadedConfiguration {
+    public func listening(at addresses: [AddressAndPort]) -> LoadedConfiguration {
         var changed = configuration
         changed.listen.addresses = addresses
         return LoadedConfiguration(changed, warnings: warnings, secrets: secrets)
@@ -112,10 +112,10 @@ package final class LoadedConfiguration: Sendable {
 
 extension Configuration {
     /// The duration that a text such as `1.5s` or `30m` means; nil for any other text.
-    package static func duration(of text: String) -> Duration? { try? Duration(written: text) }
+    public static func duration(of text: String) -> Duration? { try? Duration(written: text) }
 
     /// The most bytes of a configuration file: 1 MiB.
-    package static let maximumFileSize = 1 << 20
+    public static let maximumFileSize = 1 << 20
 
     /// Reads and checks a file, and the secret files it names.
     ///
@@ -125,7 +125,7 @@ extension Configuration {
     ///   - isStart: whether the copy that systemd made for the start of this process stands for a file that it may not read
     ///     itself (`Variables.credential`). Later the copy may be an old one.
     /// - Throws: all errors of the file together.
-    package static func load(
+    public static func load(
         path: String, _ variables: Variables, isStart: Bool = false
     ) throws(ConfigurationError) -> LoadedConfiguration {
         let bytes = try fileBytes(path, variables, takesCopy: isStart)
@@ -155,7 +155,7 @@ extension Configuration {
     ///
     /// - Parameter tables: such as `control`.
     /// - Throws: all errors of these tables together, or that the file cannot be read.
-    package static func loadTables(
+    public static func loadTables(
         _ tables: Set<String>, path: String, _ variables: Variables
     ) throws(ConfigurationError) -> Configuration {
         let bytes = try fileBytes(path, variables, ifMissing: [], takesCopy: true)
@@ -197,7 +197,7 @@ extension Configuration {
     }
 
     /// The same for any bytes whatever; `file` only begins the messages.
-    package static func parse(
+    public static func parse(
         bytes: [UInt8], file: String = "httpdnsd.toml", environment: [String: String] = [:]
     ) throws(ConfigurationError) -> LoadedConfiguration {
         if let problem = ValueProblem(of: bytes, limit: maximumFileSize) { throw ConfigurationError(file, problem) }

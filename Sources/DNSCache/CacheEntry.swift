@@ -1,28 +1,28 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// A copy of a cache entry.
-package struct CacheEntry: Equatable, Sendable {
-    package var answer: PackedAnswer
+public struct CacheEntry: Equatable, Sendable {
+    public var answer: PackedAnswer
     /// When it was stored, in whole seconds.
-    package var storedAt: Instant
+    public var storedAt: Instant
     /// Its original TTL: seconds for which it is fresh, counted from `storedAt`.
-    package var lifetime: UInt32
+    public var lifetime: UInt32
     /// The policy generation under which it was stored or last confirmed.
-    package var generation: UInt32
+    public var generation: UInt32
     /// The route by which it was resolved, as a number assigned by the resolver.
-    package var route: UInt16
+    public var route: UInt16
     /// The source of the answer, as a number assigned by the resolver.
-    package var source: UInt16
+    public var source: UInt16
     /// The server of the source, as a number assigned by the resolver.
-    package var server: UInt16
+    public var server: UInt16
     /// Whether it is NXDOMAIN or NODATA.
-    package var isNegative: Bool
+    public var isNegative: Bool
     /// Seconds at the end of its lifetime in which the UDP threads pass queries to the loop, which can refresh it
     /// before it expires; 0: never. At most 65,535.
-    package var refreshMargin: UInt32
+    public var refreshMargin: UInt32
 
-    package init(
+    public init(
         answer: PackedAnswer, storedAt: Instant, lifetime: UInt32, generation: UInt32, route: UInt16 = 0,
         source: UInt16 = 0, server: UInt16 = 0, isNegative: Bool = false, refreshMargin: UInt32 = 0
     ) {
@@ -38,19 +38,19 @@ package struct CacheEntry: Equatable, Sendable {
     }
 
     /// Seconds since it was stored.
-    package func age(at now: Instant) -> UInt32 { FreshnessPolicy.age(from: storedAt.seconds, to: now.seconds) }
+    public func age(at now: Instant) -> UInt32 { FreshnessPolicy.age(from: storedAt.seconds, to: now.seconds) }
 
     /// Whether the UDP threads answer from it at `now`, if its generation is current.
-    package func isHit(at now: Instant) -> Bool { age(at: now) < lifetime - min(refreshMargin, lifetime) }
+    public func isHit(at now: Instant) -> Bool { age(at: now) < lifetime - min(refreshMargin, lifetime) }
 
     /// Its freshness at `now`.
-    package func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {
+    public func freshness(at now: Instant, _ policy: FreshnessPolicy) -> Freshness {
         policy.freshness(age: age(at: now), lifetime: lifetime)
     }
 }
 
 /// Answers that are removed at a user's command, of every type.
-package enum AnswerRemoval: Sendable, Hashable {
+public enum AnswerRemoval: Sendable, Hashable {
     case all
     /// This name only.
     case name(Name)
@@ -60,7 +60,7 @@ package enum AnswerRemoval: Sendable, Hashable {
     case holding(IPAddress)
 
     /// Whether it covers the answer of a name with these addresses.
-    package func covers(_ name: Name, _ addresses: @autoclosure () -> [IPAddress]) -> Bool {
+    public func covers(_ name: Name, _ addresses: @autoclosure () -> [IPAddress]) -> Bool {
         switch self {
         case .all: true
         case .name(let other): name == other
@@ -71,15 +71,15 @@ package enum AnswerRemoval: Sendable, Hashable {
 }
 
 /// A cached answer with the parts of its key, as returned by a walk.
-package struct CachedAnswer: Sendable {
+public struct CachedAnswer: Sendable {
     /// In lower case.
-    package let name: Name
-    package let type: RecordType
-    package let dnssecOK: Bool
-    package let checkingDisabled: Bool
+    public let name: Name
+    public let type: RecordType
+    public let dnssecOK: Bool
+    public let checkingDisabled: Bool
     /// The clients for which it is valid; nil for all.
-    package let scope: ClientScope?
-    package let entry: CacheEntry
+    public let scope: ClientScope?
+    public let entry: CacheEntry
 
     /// Nil unless `isWanted` accepts the name.
     ///
@@ -107,7 +107,7 @@ package struct CachedAnswer: Sendable {
     }
 
     /// Its key; with another type if `type` is given.
-    package func key(type: RecordType? = nil) -> QueryKey {
+    public func key(type: RecordType? = nil) -> QueryKey {
         QueryKey(
             Question(name: name, type: type ?? self.type), dnssecOK: dnssecOK, checkingDisabled: checkingDisabled,
             scope: scope)
@@ -115,21 +115,21 @@ package struct CachedAnswer: Sendable {
 }
 
 /// The position of a walk over a cache that may change meanwhile.
-package struct CacheCursor: Hashable, Sendable {
+public struct CacheCursor: Hashable, Sendable {
     let shard: Int
     /// Slot of the shard's index.
     let slot: Int
 
     /// The start of every walk.
-    package static let start = CacheCursor(shard: 0, slot: 0)
+    public static let start = CacheCursor(shard: 0, slot: 0)
 }
 
 extension CacheCursor: LosslessStringConvertible {
     /// `12.3400`
-    package var description: String { "\(shard).\(slot)" }
+    public var description: String { "\(shard).\(slot)" }
 
     /// Parses a cursor's description; nil for any other text.
-    package init?(_ description: String) {
+    public init?(_ description: String) {
         let parts = description.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let shard = UInt16(parts[0]), let slot = UInt32(parts[1]) else { return nil }
         self.init(shard: Int(shard), slot: Int(slot))

@@ -1,19 +1,19 @@
-package import DNSWire
+public import DNSWire
 
 /// How long answers are cached: the `[cache]` settings, and the rules of RFC 2181 and RFC 2308 that they modify.
-package struct FreshnessPolicy: Hashable, Sendable {
+public struct FreshnessPolicy: Hashable, Sendable {
     /// Seconds to which shorter TTLs of positive answers are raised. Default 0.
-    package let minTTL: UInt32
+    public let minTTL: UInt32
     /// Seconds to which longer TTLs are lowered; takes precedence over `minTTL`. Default one day.
-    package let maxTTL: UInt32
+    public let maxTTL: UInt32
     /// Seconds that a negative answer without an SOA record is cached. Default 30.
-    package let negativeTTL: UInt32
+    public let negativeTTL: UInt32
     /// Seconds past expiry for which an answer may still be served; 0 turns serve-stale off. Default one day.
-    package let staleMax: UInt32
+    public let staleMax: UInt32
     /// How long a client waits for a refresh before it gets an answer that has just gone stale. Default 200 ms.
-    package let staleWait: Duration
+    public let staleWait: Duration
     /// Whether answers in use are prefetched, that is refreshed before they expire. Default true.
-    package let prefetches: Bool
+    public let prefetches: Bool
 
     /// Seconds beyond which no negative answer is cached: "one to three hours have been found to work well" (RFC 2308
     /// section 5).
@@ -22,7 +22,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     static let longestTTL: UInt32 = 0x7fff_ffff
 
     /// Takes the settings as configured; parts of a second count as a whole one.
-    package init(
+    public init(
         minTTL: Duration = .zero, maxTTL: Duration = .seconds(86_400), negativeTTL: Duration = .seconds(30),
         staleMax: Duration = .seconds(86_400), staleWait: Duration = .milliseconds(200),
         prefetches: Bool = true
@@ -46,7 +46,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     ///
     /// The least TTL of the answer section; for a negative answer also of its SOA record. Other RCODEs than NOERROR and
     /// NXDOMAIN are failures, which are not cached here.
-    package func lifetime(of answer: Answer, for type: RecordType) -> UInt32 {
+    public func lifetime(of answer: Answer, for type: RecordType) -> UInt32 {
         guard answer.responseCode == .noError || answer.responseCode == .nameError else { return 0 }
         var least: UInt32?
         for record in answer.answers { least = min(least ?? .max, record.ttl) }
@@ -62,7 +62,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
     /// All records of an RRset share the least TTL among them (RFC 2181 section 5.2), within `minTTL` and `maxTTL`. A
     /// negative answer has an SOA record whose TTL is the answer's lifetime (RFC 2308 section 5), a synthetic one if it
     /// came without.
-    package func normalized(_ answer: consuming Answer, for question: Question) -> Answer {
+    public func normalized(_ answer: consuming Answer, for question: Question) -> Answer {
         let soa = answer.authorities.firstIndex { $0.type == .soa }
         let soaLifetime = soa.map { negativeLifetime(of: answer.authorities[$0]) }
         equalize(&answer.answers)
@@ -110,7 +110,7 @@ package struct FreshnessPolicy: Hashable, Sendable {
 }
 
 /// The freshness of a cached answer at one moment.
-package enum Freshness: Hashable, Sendable {
+public enum Freshness: Hashable, Sendable {
     /// It may be used for `remaining` seconds, at least 1.
     case fresh(remaining: UInt32)
     /// Its TTL has expired, no longer ago than it is long where it is young.
@@ -132,13 +132,13 @@ extension FreshnessPolicy {
     static let shortestMargin: UInt32 = 3
 
     /// Seconds at the end of a lifetime in which a query for the answer causes a prefetch; 0: never.
-    package func refreshMargin(lifetime: UInt32) -> UInt32 {
+    public func refreshMargin(lifetime: UInt32) -> UInt32 {
         guard prefetches, lifetime >= Self.shortestRefreshed else { return 0 }
         return min(max(Self.shortestMargin, lifetime / Self.refreshShare), UInt32(UInt16.max))
     }
 
     /// The freshness of an answer `age` seconds after it was stored.
-    package func freshness(age: UInt32, lifetime: UInt32) -> Freshness {
+    public func freshness(age: UInt32, lifetime: UInt32) -> Freshness {
         if age < lifetime { return .fresh(remaining: lifetime - age) }
         let past = age - lifetime
         guard staleMax > 0, past <= staleWindow(lifetime: lifetime) else { return .dead }
@@ -146,7 +146,7 @@ extension FreshnessPolicy {
     }
 
     /// How many seconds past expiry an answer may be served: max(1 h, min(`staleMax`, 100 x original TTL)); 0 when off.
-    package func staleWindow(lifetime: UInt32) -> UInt32 {
+    public func staleWindow(lifetime: UInt32) -> UInt32 {
         guard staleMax > 0 else { return 0 }
         let relative = UInt64(lifetime) * Self.staleTTLFactor
         return max(Self.shortestStale, UInt32(truncatingIfNeeded: min(UInt64(staleMax), relative)))
@@ -157,18 +157,18 @@ extension FreshnessPolicy {
     /// 0 when the readings are in reverse order: a thread's clock may be a batch behind that of the thread that stored
     /// the answer.
     @inline(__always)
-    package static func age(from storedAt: UInt32, to now: UInt32) -> UInt32 {
+    public static func age(from storedAt: UInt32, to now: UInt32) -> UInt32 {
         UInt32(max(0, Int32(truncatingIfNeeded: now &- storedAt)))
     }
 }
 
 /// The TTLs of some entries.
-package struct TTLSample: Equatable, Sendable {
+public struct TTLSample: Equatable, Sendable {
     /// Entries within their TTL, and those past it.
-    package private(set) var fresh = 0
-    package private(set) var stale = 0
+    public private(set) var fresh = 0
+    public private(set) var stale = 0
     /// The seconds that all fresh ones have left.
-    package private(set) var seconds = 0
+    public private(set) var seconds = 0
 
     mutating func add(left: UInt32) {
         guard left > 0 else { return stale += 1 }

@@ -1,11 +1,11 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The cached answers, shared by all threads and bounded in bytes.
 ///
 /// Divided into shards by the hash of the key; a look-up locks one of them, for the time of one copy. Nothing runs in
 /// the background: expired entries are removed when room is needed. Times are whole seconds of the boot clock.
-package final class MemoryCache: Sendable {
+public final class MemoryCache: Sendable {
     /// The most shards, enough that threads rarely contend.
     private static let maximumShards = 64
     /// The least size of a shard in bytes: an eighth of it must have room for the longest answer.
@@ -21,7 +21,7 @@ package final class MemoryCache: Sendable {
     /// - Parameters:
     ///   - memory: default 64 MiB; under 664 KiB the longest answers are not cached, and 8 KiB is the least.
     ///   - policy: determines when an entry is too stale to be served, and is removed first.
-    package init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
+    public init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
         let limit = memory / used
@@ -30,14 +30,13 @@ package final class MemoryCache: Sendable {
     }
 
     /// What `answer` needs beside a query: the hash of its key.
-    @frozen
-    package struct Ticket: BitwiseCopyable, Sendable {
+    public struct Ticket: BitwiseCopyable, Sendable {
         let hash: UInt64
 
         fileprivate init(hash: UInt64) { self.hash = hash }
 
         /// A ticket for no query.
-        package init() { hash = 0 }
+        public init() { hash = 0 }
     }
 
     /// The ticket of a query. Begins to fetch the place in memory that says where its answer is.
@@ -46,7 +45,7 @@ package final class MemoryCache: Sendable {
     /// answered, so that the waits of all for memory overlap.
     ///
     /// - Parameter query: parsed from `message`, without a fault.
-    package func ticket(for query: Query, in message: Span<UInt8>) -> Ticket {
+    public func ticket(for query: Query, in message: Span<UInt8>) -> Ticket {
         let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
         shards[shard(ticket.hash)].prefetchSlot(hash: UInt32(truncatingIfNeeded: ticket.hash))
         return ticket
@@ -55,7 +54,7 @@ package final class MemoryCache: Sendable {
     /// Warms the CPU's cache with the memory in which the answers of a batch may be, without waiting for it.
     ///
     /// Takes no lock, and may be called with any ticket: a wrong one only costs the fetch.
-    package func prefetch(_ tickets: Span<Ticket>) {
+    public func prefetch(_ tickets: Span<Ticket>) {
         for index in tickets.indices {
             let hash = tickets[index].hash
             shards[shard(hash)].prefetchBlock(hash: UInt32(truncatingIfNeeded: hash))
@@ -73,7 +72,7 @@ package final class MemoryCache: Sendable {
     ///   - limit: the longest response in bytes; a longer one is truncated.
     ///   - output: the response is appended to it.
     /// - Returns: whether there was an answer, fresh and of this generation, and a response was written.
-    package func answer(
+    public func answer(
         _ query: Query, _ ticket: Ticket, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -95,7 +94,7 @@ package final class MemoryCache: Sendable {
     /// Both calls count as one look-up.
     /// - Parameters:
     ///   - key: of `query`, with the scope.
-    package func answer(
+    public func answer(
         _ query: Query, key: borrowing QueryKey, message: Span<UInt8>, now: Instant, generation: UInt32, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -111,7 +110,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// A copy of the entry for `key`, fresh or not, of any generation.
-    package func entry(for key: borrowing QueryKey) -> CacheEntry? {
+    public func entry(for key: borrowing QueryKey) -> CacheEntry? {
         withBlock(of: key) { _, block in
             block.update { $0.marks.insert(.visited) }
             return block.entry
@@ -119,7 +118,7 @@ package final class MemoryCache: Sendable {
     }
 
     /// Counts a hit on an entry that was read with `entry(for:)`, and remembers that a client has had it.
-    package func noteHit(_ key: borrowing QueryKey) {
+    public func noteHit(_ key: borrowing QueryKey) {
         withBlock(of: key) { shard, block in
             shard.hits &+= 1
             block.update { $0.marks = .afterHit }
@@ -127,13 +126,13 @@ package final class MemoryCache: Sendable {
     }
 
     /// Counts a miss that was found with `entry(for:)`.
-    package func noteMiss(_ key: borrowing QueryKey) { withShard(of: key) { shard, _, _, _ in shard.misses &+= 1 } }
+    public func noteMiss(_ key: borrowing QueryKey) { withShard(of: key) { shard, _, _, _ in shard.misses &+= 1 } }
 
     /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
     ///
     /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.
     @discardableResult
-    package func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
+    public func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
@@ -141,7 +140,7 @@ package final class MemoryCache: Sendable {
     /// Stores an entry unless there is one already, which is newer.
     ///
     /// - Returns: whether there was none and it was stored.
-    package func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
+    public func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in
             shard.block(of: name, tail, hash: hash) == nil && shard.insert(entry, for: name, tail, hash: hash)
@@ -151,7 +150,7 @@ package final class MemoryCache: Sendable {
     /// Assigns an entry to another generation of the policy: its route is still valid.
     ///
     /// - Parameter rotates: whether its addresses rotate in that one.
-    package func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
+    public func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
         withBlock(of: key) { _, block in
             block.update {
                 $0.generation = generation
@@ -165,11 +164,11 @@ package final class MemoryCache: Sendable {
     /// It is refreshed if it has answered a client before. Then the UDP threads answer from it again, to the end of its
     /// lifetime, so there is at most one prefetch for each stored entry, whatever its result.
     /// - Returns: whether the caller must refresh it.
-    package func claimRefresh(of key: borrowing QueryKey) -> Bool {
+    public func claimRefresh(of key: borrowing QueryKey) -> Bool {
         withBlock(of: key) { _, block in block.claimRefresh() } ?? false
     }
 
-    package func remove(_ key: borrowing QueryKey) {
+    public func remove(_ key: borrowing QueryKey) {
         withShard(of: key) { shard, name, tail, hash in shard.remove(name, tail, hash: hash) }
     }
 
@@ -196,30 +195,30 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    package func removeAll() {
+    public func removeAll() {
         for index in shards.indices { shards[index].withLock { $0.removeAll() } }
     }
 
     /// The size of the cache, and its counters since the start.
-    package struct Statistics: Equatable, Sendable {
-        package var entries = 0
+    public struct Statistics: Equatable, Sendable {
+        public var entries = 0
         /// Bytes of memory in use, bookkeeping included.
-        package var bytes = 0
+        public var bytes = 0
         /// Calls of `answer` that wrote a response, and those that did not.
-        package var hits = 0
-        package var misses = 0
+        public var hits = 0
+        public var misses = 0
         /// Entries that were removed to make room before they were too old to be served.
-        package var evictions = 0
+        public var evictions = 0
         /// The most bytes that it may take.
-        package var limit = 0
+        public var limit = 0
         /// The most entries that were examined to make room for one.
-        package var longestWalk = 0
+        public var longestWalk = 0
 
-        package init() {}
+        public init() {}
     }
 
     /// Sums over all shards, one after the other: exact only while nothing else happens.
-    package var statistics: Statistics {
+    public var statistics: Statistics {
         var sum = Statistics()
         for index in 0...mask {
             shards[index].withLock { shard in
@@ -240,7 +239,7 @@ package final class MemoryCache: Sendable {
     /// - Parameters:
     ///   - slots: of each shard; bounds how long its lock is held.
     ///   - start: another number samples other entries.
-    package func sample(slots: Int = 16, from start: Int, now: Instant) -> TTLSample {
+    public func sample(slots: Int = 16, from start: Int, now: Instant) -> TTLSample {
         var sample = TTLSample()
         let now = Self.seconds(now)
         for index in 0...mask {
@@ -257,7 +256,7 @@ package final class MemoryCache: Sendable {
     ///   - slots: how many slots are examined, at least 1; bounds how long a shard's lock is held.
     ///   - isWanted: called with the name, in lower case.
     /// - Returns: the wanted entries, and the cursor to continue from; nil at the end.
-    package func walk(
+    public func walk(
         from cursor: CacheCursor, slots: Int = 1_024, where isWanted: (Name) -> Bool
     ) -> (answers: [CachedAnswer], next: CacheCursor?) {
         guard (0...mask).contains(cursor.shard) else { return ([], nil) }
@@ -274,14 +273,14 @@ package final class MemoryCache: Sendable {
     /// - Parameters:
     ///   - index: below `partCount`.
     ///   - memory: of the whole cache, in bytes.
-    package func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
+    public func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
         guard (0...mask).contains(index) else { return }
         shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }
         shards[index].follow()
     }
 
     /// The number of shards.
-    package var partCount: Int { mask + 1 }
+    public var partCount: Int { mask + 1 }
 
     /// Like `Instant.seconds`, which would be a function call from here.
     @inline(__always)

@@ -1,36 +1,35 @@
-package import DNSWire
+public import DNSWire
 
 /// An answer in the form in which it is cached and sent: what follows the question in a message, ready to be copied.
 ///
 /// Names in it are compressed against a question of exactly the same name at byte 12, so the body can be put behind any
 /// client's spelling of that question.
-package struct PackedAnswer: Equatable, Sendable {
+public struct PackedAnswer: Equatable, Sendable {
     /// The header's four bits of the RCODE.
-    package let responseCode: ResponseCode
-    package let counts: SectionCounts
+    public let responseCode: ResponseCode
+    public let counts: SectionCounts
     /// The answer, authority and additional sections, without OPT.
-    package let body: [UInt8]
+    public let body: [UInt8]
     /// Where the TTL of each record begins, in bytes from the start of `body`; ascending, one for each record.
-    package let ttlOffsets: [UInt16]
+    public let ttlOffsets: [UInt16]
     /// Whether each response gives its addresses in an order of its own, which the query's ID chooses; only for an
     /// answer that `isRotatable`.
-    package var rotates = false
+    public var rotates = false
 
     /// How many records the answer, authority and additional sections hold, OPT not counted.
-    @frozen
-    package struct SectionCounts: BitwiseCopyable, Equatable, Sendable {
-        package var answer: UInt16
-        package var authority: UInt16
-        package var additional: UInt16
+    public struct SectionCounts: BitwiseCopyable, Equatable, Sendable {
+        public var answer: UInt16
+        public var authority: UInt16
+        public var additional: UInt16
 
-        package init(answer: UInt16 = 0, authority: UInt16 = 0, additional: UInt16 = 0) {
+        public init(answer: UInt16 = 0, authority: UInt16 = 0, additional: UInt16 = 0) {
             self.answer = answer
             self.authority = authority
             self.additional = additional
         }
 
         /// Records in all.
-        package var total: Int { Int(answer) + Int(authority) + Int(additional) }
+        public var total: Int { Int(answer) + Int(authority) + Int(additional) }
     }
 
     /// Bytes kept free for an OPT record with a keepalive option, so that a packed answer always fits over TCP.
@@ -39,7 +38,7 @@ package struct PackedAnswer: Equatable, Sendable {
     /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL.
     ///
     /// - Returns: nil when the message would be longer than 65,535 bytes.
-    package init?(_ answer: borrowing Answer, for question: borrowing Question) {
+    public init?(_ answer: borrowing Answer, for question: borrowing Question) {
         let code = answer.responseCode
         responseCode = code.rawValue <= 15 ? code : .serverFailure
         let counts = SectionCounts(
@@ -58,7 +57,7 @@ package struct PackedAnswer: Equatable, Sendable {
     }
 
     /// The records again, of an answer that was packed for `question`; nil for another one.
-    package func unpacked(for question: Question) -> Answer? {
+    public func unpacked(for question: Question) -> Answer? {
         var builder = MessageBuilder(id: 0, flags: [])
         builder.append(question)
         var bytes = builder.bytes + body
@@ -74,14 +73,14 @@ package struct PackedAnswer: Equatable, Sendable {
 
     /// Whether it holds two addresses or more whose order can be changed and nothing else: they end the answer section,
     /// and all have the same owner. Signatures behind them keep them in their order.
-    package var isRotatable: Bool {
+    public var isRotatable: Bool {
         let (body, offsets, answers) = (body.span, ttlOffsets.span, Int(counts.answer))
         guard let run = AddressRun(in: body, ttlOffsets: offsets, answers: answers) else { return false }
         return run.isSound(in: body, ttlOffsets: offsets, answers: answers)
     }
 
     /// Whether the answer section has a record of this type.
-    package func holds(_ type: RecordType) -> Bool {
+    public func holds(_ type: RecordType) -> Bool {
         ttlOffsets.prefix(Int(counts.answer)).contains { offset in
             // Type and class stand before a record's TTL.
             let start = Int(offset) - 4
@@ -91,10 +90,10 @@ package struct PackedAnswer: Equatable, Sendable {
     }
 
     /// Whether an A or AAAA record of the answer section has this address.
-    package func holds(_ address: IPAddress) -> Bool { addresses.contains(address) }
+    public func holds(_ address: IPAddress) -> Bool { addresses.contains(address) }
 
     /// Puts together what a cache stored; the parts come from an answer packed before.
-    package init(
+    public init(
         responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16], rotates: Bool = false
     ) {
         self.responseCode = responseCode
@@ -130,7 +129,7 @@ extension MessageBuilder {
 
 extension PackedAnswer {
     /// The addresses of the A and AAAA records in the answer section.
-    package var addresses: [IPAddress] {
+    public var addresses: [IPAddress] {
         ttlOffsets.prefix(Int(counts.answer)).compactMap { address(ttlOffset: $0) }
     }
 
@@ -148,7 +147,7 @@ extension PackedAnswer {
     }
 
     /// The longest TTL of all records, in seconds; 0 when there is none.
-    package var longestTTL: UInt32 {
+    public var longestTTL: UInt32 {
         ttlOffsets.reduce(0) { longest, offset in
             let bytes = body[Int(offset)..<min(Int(offset) + 4, body.count)]
             return max(longest, bytes.reduce(0) { $0 << 8 | UInt32($1) })
@@ -158,7 +157,7 @@ extension PackedAnswer {
     /// An answer whose body was packed once, and has been out of our hands since: nothing in it is believed.
     ///
     /// - Returns: the answer, and whether it is negative; nil unless packing what the body says gives the same body.
-    package static func checked(
+    public static func checked(
         _ body: [UInt8], responseCode: ResponseCode, counts: SectionCounts, for question: Question
     ) -> (answer: PackedAnswer, isNegative: Bool)? {
         guard responseCode == .noError || responseCode == .nameError else { return nil }

@@ -1,4 +1,4 @@
-package import DNSWire
+public import DNSWire
 
 /// Composes every response to a client, in the one place that knows which bits a client sees.
 ///
@@ -6,9 +6,9 @@ package import DNSWire
 /// (RFC 1035 section 4.1.1, RFC 6840 section 5.7 and 5.8). The flags are defined for QUERY alone: with another opcode
 /// all but QR are clear (RFC 8906 section 8.1.4). An OPT record is there if the query had one (RFC 6891 section 6.1.1),
 /// and holds no option but a cookie, an extended error and a keepalive time-out.
-package enum Reply {
+public enum Reply {
     /// How the TTLs of a cached answer are sent.
-    package enum Aging: Hashable, Sendable {
+    public enum Aging: Hashable, Sendable {
         /// Less the seconds since it was stored, not below 0.
         case fresh(age: UInt32)
         /// All 30 seconds (RFC 8767 section 4).
@@ -16,15 +16,15 @@ package enum Reply {
     }
 
     /// What an OPT record may say besides its fixed fields; nothing in the common case.
-    package struct Options: Hashable, Sendable {
-        package var error: ExtendedError?
+    public struct Options: Hashable, Sendable {
+        public var error: ExtendedError?
         /// How long the TCP connection may stay idle, in 100 ms; only for a client that sent the option, never over UDP
         /// (RFC 7828 section 3.3).
-        package var keepalive: UInt16?
+        public var keepalive: UInt16?
         /// Only for a client that sent one; a truncated response has it, too.
-        package var cookie: Cookie?
+        public var cookie: Cookie?
 
-        package init(error: ExtendedError? = nil, keepalive: UInt16? = nil, cookie: Cookie? = nil) {
+        public init(error: ExtendedError? = nil, keepalive: UInt16? = nil, cookie: Cookie? = nil) {
             self.error = error
             self.keepalive = keepalive
             self.cookie = cookie
@@ -35,7 +35,7 @@ package enum Reply {
     }
 
     /// The TTL of a stale record, in seconds (RFC 8767 section 4 recommends 30).
-    package static let staleTTL: UInt32 = 30
+    public static let staleTTL: UInt32 = 30
 
     /// Writes a cached answer.
     ///
@@ -45,7 +45,7 @@ package enum Reply {
     ///   - output: gets the response appended; its free capacity is a limit too.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
     @discardableResult
-    package static func write(
+    public static func write(
         _ answer: PackedAnswer, to query: Query, message: Span<UInt8>, aging: Aging, options: Options = Options(),
         limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -69,7 +69,7 @@ package enum Reply {
     /// - Parameter code: up to 12 bits; without EDNS one above 15 becomes SERVFAIL.
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
     @discardableResult
-    package static func write(
+    public static func write(
         _ code: ResponseCode, to query: Query, message: Span<UInt8>, options: Options = Options(), limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -86,7 +86,7 @@ package enum Reply {
     /// Writes a response without records and with TC, whatever the answer is: the client is to ask again over TCP.
     ///
     /// - Returns: false, with nothing written, when not even header, question and OPT fit.
-    package static func writeTruncated(
+    public static func writeTruncated(
         to query: Query, message: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         writeTruncated(
@@ -141,7 +141,7 @@ package enum Reply {
 extension Reply.Aging {
     /// The TTL that is sent for a stored one.
     @inline(__always)
-    package func ttl(_ stored: UInt32) -> UInt32 {
+    public func ttl(_ stored: UInt32) -> UInt32 {
         switch self {
         case .fresh(let age): stored > age ? stored &- age : 0
         case .stale: Reply.staleTTL

@@ -1,26 +1,26 @@
-package import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Scheduling
 
 /// One client's question, as the server passes it to the resolver. An object: every step that waits refers to it.
-package final class ClientQuestion: Sendable {
+public final class ClientQuestion: Sendable {
     /// In the client's letter case.
-    package let question: Question
-    package let dnssecOK: Bool
-    package let checkingDisabled: Bool
+    public let question: Question
+    public let dnssecOK: Bool
+    public let checkingDisabled: Bool
     /// The client's address; for limits, rules and client subnets.
-    package let client: IPAddress
+    public let client: IPAddress
     /// The client network whose fair share the question counts against.
-    package let network: ClientNetwork
+    public let network: ClientNetwork
     /// Whether its network may not be sent to any upstream.
-    package let hidesNetwork: Bool
+    public let hidesNetwork: Bool
     /// When the query was received: every deadline counts from here.
-    package let arrived: Instant
+    public let arrived: Instant
     /// Where its steps are noted; nil: nowhere.
     let trace: Trace?
 
     /// - Parameter network: nil: that of the address.
-    package init(
+    public init(
         question: Question, dnssecOK: Bool = false, checkingDisabled: Bool = false, client: IPAddress,
         network: ClientNetwork? = nil, hidesNetwork: Bool = false, arrived: Instant, trace: Trace? = nil
     ) {
@@ -49,18 +49,18 @@ extension ClientQuestion {
 }
 
 /// The key by which equal upstream questions are coalesced. An object: every step of a flight refers to it.
-package final class FlightKey: Sendable {
+public final class FlightKey: Sendable {
     /// Lower-cased. The class is always IN.
-    package let name: Name
+    public let name: Name
     /// The type that is asked for; nil: A, AAAA, or both.
-    package let type: RecordType?
-    package let route: Route
-    package let dnssecOK: Bool
-    package let checkingDisabled: Bool
+    public let type: RecordType?
+    public let route: Route
+    public let dnssecOK: Bool
+    public let checkingDisabled: Bool
     /// For which clients it is asked, where a provider of the name is sent their networks; nil: for all.
-    package let scope: ClientScope?
+    public let scope: ClientScope?
     /// The client network whose fair share it counts against: that of the client that began it. Not part of equality.
-    package let holder: ClientNetwork
+    public let holder: ClientNetwork
     /// Where its steps are noted; nil: nowhere. Not part of equality.
     let trace: Trace?
     /// The key of its answers in the cache, but for the type.
@@ -72,7 +72,7 @@ package final class FlightKey: Sendable {
     var isSigned: Bool { dnssecOK || checkingDisabled }
 
     /// - Parameter type: of the key of an address family, the other one has the same key.
-    package init(
+    public init(
         name: Name, type: RecordType, route: Route, dnssecOK: Bool, checkingDisabled: Bool,
         scope: ClientScope? = nil, holder: ClientNetwork = .daemon, trace: Trace? = nil
     ) {
@@ -103,7 +103,7 @@ extension FlightKey {
 }
 
 extension FlightKey: Hashable {
-    package static func == (left: FlightKey, right: FlightKey) -> Bool {
+    public static func == (left: FlightKey, right: FlightKey) -> Bool {
         left === right
             || left.name == right.name && left.type == right.type && left.route == right.route
                 && left.dnssecOK == right.dnssecOK && left.checkingDisabled == right.checkingDisabled
@@ -111,7 +111,7 @@ extension FlightKey: Hashable {
     }
 
     /// The remaining fields distinguish only what few names have at the same time.
-    package func hash(into hasher: inout Hasher) {
+    public func hash(into hasher: inout Hasher) {
         hasher.combine(nameHash)
         hasher.combine(type)
         if let scope { hasher.combine(scope) }
@@ -119,18 +119,18 @@ extension FlightKey: Hashable {
 }
 
 /// The time of one question, counted from the arrival of its query (Documentation/Strategy.md).
-package enum Budget {
+public enum Budget {
     /// The client has its response in any case.
     ///
     /// Stub resolvers of the C library give up after 5 s and retry with the next server: this reaches them with a margin.
-    package static let answer: Duration = .nanoseconds(Strategy.end)
+    public static let answer: Duration = .nanoseconds(Strategy.end)
     /// A source is no longer asked.
-    package static let lastStart: Duration = .nanoseconds(Strategy.lastAsk)
+    public static let lastStart: Duration = .nanoseconds(Strategy.lastAsk)
 }
 
 /// The content of a response to a client.
-package struct Response: Sendable {
-    package enum Content: Sendable {
+public struct Response: Sendable {
+    public enum Content: Sendable {
         /// A positive or negative answer; its TTLs are sent less `age` seconds.
         case answer(PackedAnswer, age: UInt32)
         /// An answer past its TTL; its TTLs are sent as 30 seconds.
@@ -139,17 +139,17 @@ package struct Response: Sendable {
         case failure(ResponseCode)
     }
 
-    package let content: Content
+    public let content: Content
     /// Where the answer came from; by this it is counted.
-    package private(set) var kind: AnswerKind
+    public private(set) var kind: AnswerKind
     /// The number, among `SourceTags`, of the source of the policy that was asked for it, or made it; nil: there is none, or it
     /// was cached.
-    package let source: UInt16?
+    public let source: UInt16?
     /// Why the answer is degraded or missing; sent only to clients whose query had an OPT record (RFC 8914).
-    package var extendedError: ExtendedError?
+    public var extendedError: ExtendedError?
 
     /// The RCODE of the response.
-    package var responseCode: ResponseCode {
+    public var responseCode: ResponseCode {
         switch content {
         case .answer(let answer, _), .stale(let answer): answer.responseCode
         case .failure(let code): code
@@ -164,7 +164,7 @@ package struct Response: Sendable {
     }
 
     /// - Parameter kind: of an answer that is not stale. Default: it was synthesized by this server.
-    package init(
+    public init(
         _ content: Content, extendedError: ExtendedError? = nil, from kind: AnswerKind = .rule, source: UInt16? = nil
     ) {
         self.content = content
@@ -214,7 +214,7 @@ extension Answer {
     }
 
     /// The same with no TTL above `seconds`.
-    package consuming func limited(to seconds: UInt32) -> Answer {
+    public consuming func limited(to seconds: UInt32) -> Answer {
         seconds < .max ? withTTLs { min($0, seconds) } : self
     }
 }

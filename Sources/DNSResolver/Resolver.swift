@@ -1,38 +1,38 @@
-package import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Scheduling
 
 /// Resolves one question from the cache miss to the answer (Documentation/Architecture.md, steps 5 to 14).
 @Loop
-package final class Resolver {
+public final class Resolver {
     /// As configured, whether HTTPDNS is switched off or not.
     private var configured: ResolverPolicy
     /// Whether HTTPDNS is used at all.
-    package private(set) var isOn = true
+    public private(set) var isOn = true
     private let store: AnswerStore
     let flights: Flights
     private let background: BackgroundLookups
     /// The names that are queried to detect forwarding loops through LocalDNS.
-    package nonisolated let probes = LoopProbes()
+    public nonisolated let probes = LoopProbes()
     private let clock: any LoopClock
     private let report: @Loop (ResolverEvent) -> Void
 
     /// The most flights at once.
-    package nonisolated static let flightLimit = 10_000
+    public nonisolated static let flightLimit = 10_000
 
     /// Where the configuration has the entry that decides about a name, for operators; nil where it has none.
-    package var placeOfRule: @Loop (RoutingRule) -> String? = { _ in nil }
+    public var placeOfRule: @Loop (RoutingRule) -> String? = { _ in nil }
     /// How many stale answers were given since the start.
-    package private(set) var staleAnswers = 0
+    public private(set) var staleAnswers = 0
     /// How many answers came from `[preset] last_resort`.
-    package private(set) var lastResortAnswers = 0
+    public private(set) var lastResortAnswers = 0
     /// How many questions were not asked since too many were under way.
-    package private(set) var overloads = 0
+    public private(set) var overloads = 0
 
     /// - Parameters:
     ///   - store: made with the sources of `policy`.
     ///   - report: called for every flight whose clients get SERVFAIL, and every stale answer.
-    package nonisolated init(
+    public nonisolated init(
         policy: ResolverPolicy, store: AnswerStore, clock: any LoopClock, flightLimit: Int = Resolver.flightLimit,
         report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
@@ -47,24 +47,24 @@ package final class Resolver {
     private var policy: ResolverPolicy { flights.policy }
 
     /// How many flights are under way, and how many clients wait for them.
-    package var load: (flights: Int, waiters: Int) {
+    public var load: (flights: Int, waiters: Int) {
         (flights.coalescer.count, flights.coalescer.all.reduce(0) { $0 + $1.waiterCount })
     }
 
     /// How many answers were prefetched before they expired.
-    package var refreshes: Int { background.refreshes }
+    public var refreshes: Int { background.refreshes }
 
     /// Looks up the names of `[preset] preresolve` that have no fresh answer, both families, in the background.
-    package func preresolve() { background.preresolve() }
+    public func preresolve() { background.preresolve() }
 
     /// Whether a request waits for a free slot at a source: further ones can only queue behind it.
-    package var isBacklogged: Bool { policy.lines.isBacklogged }
+    public var isBacklogged: Bool { policy.lines.isBacklogged }
 
     /// The answers that need no source, by the policy in force.
-    package var localAnswers: LocalAnswers { policy.localAnswers }
+    public var localAnswers: LocalAnswers { policy.localAnswers }
 
     /// How many names have preset addresses, and how many have addresses of last resort.
-    package var presetCounts: (always: Int, lastResort: Int) {
+    public var presetCounts: (always: Int, lastResort: Int) {
         (policy.localAnswers.presets.count, policy.lastResort.count)
     }
 
@@ -72,14 +72,14 @@ package final class Resolver {
     /// abandoned.
     ///
     /// - Parameter change: what it has that the policy before had not.
-    package func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, change: PolicyChange) {
+    public func replace(with policy: ResolverPolicy, freshness: FreshnessPolicy, change: PolicyChange) {
         configured = policy
         store.adopt(policy, freshness)
         putInForce(change)
     }
 
     /// Switches HTTPDNS on or off for all questions from now on. The answers of one state are not used in the other.
-    package func turn(on isOn: Bool) {
+    public func turn(on isOn: Bool) {
         guard isOn != self.isOn else { return }
         self.isOn = isOn
         putInForce(.sources)
@@ -87,7 +87,7 @@ package final class Resolver {
 
     /// Restarts in another network: all answers so far count as stale, remembered failures are dropped, and the clients
     /// that wait for a flight under way join a new one.
-    package func networkChanged() {
+    public func networkChanged() {
         store.failures.forgetAll()
         store.beginNetwork()
         flights.abandonAll()
@@ -95,7 +95,7 @@ package final class Resolver {
 
     /// Removes answers of every type. What has failed is forgotten with them: it may have failed since an older answer went
     /// before what LocalDNS said. Returns how many.
-    package func remove(_ removal: AnswerRemoval) async -> Int {
+    public func remove(_ removal: AnswerRemoval) async -> Int {
         defer { forgetFailures() }
         return await store.walks.remove(removal)
     }
@@ -115,22 +115,22 @@ package final class Resolver {
     }
 
     /// Limits the misses of each client network from now on; nil: nothing does.
-    package func limitMisses(_ limits: MissLimits?) { flights.brake.limits = limits }
+    public func limitMisses(_ limits: MissLimits?) { flights.brake.limits = limits }
 
     /// Whether a client network has used a quarter of what it may ask for at once.
-    package func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
+    public func isNearBrake(_ question: Question, of network: ClientNetwork) -> Bool {
         flights.brake.isNear(question.name, of: network, at: clock.now)
     }
 
     /// How many misses were refused since the start.
-    package var refusedMisses: Int { flights.brake.refused }
+    public var refusedMisses: Int { flights.brake.refused }
 
     /// The route of a name's addresses, in any letter case, by the policy in force.
-    package func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }
+    public func route(of name: Name) -> Route { policy.routes.route(for: name.lowercased, .a) }
 
     /// Whether a question is about the Internet alone, so that those outside of the network may ask it: the lists protect
     /// its name, and neither the configuration nor this server has an answer of its own.
-    package func isPublic(_ question: Question) -> Bool {
+    public func isPublic(_ question: Question) -> Bool {
         let name = question.name.lowercased
         return question.class == .internet && SpecialUseNames.rule(for: name) == nil
             && configured.localAnswers.presets.addresses(of: name) == nil
@@ -138,12 +138,12 @@ package final class Resolver {
     }
 
     /// Where cached answers came from, and what decides about names.
-    package var provenance: Provenance { Provenance(flights, configured: configured, placeOfRule: placeOfRule) }
+    public var provenance: Provenance { Provenance(flights, configured: configured, placeOfRule: placeOfRule) }
 
     /// Answers a question as that of a client of this machine, and tells how.
     ///
     /// Sources are asked, and their answers cached, as for any client.
-    package func trace(_ question: Question) async -> (trace: Trace, response: Response) {
+    public func trace(_ question: Question) async -> (trace: Trace, response: Response) {
         let trace = Trace(clock: clock)
         trace.add(.route, provenance.decision(on: question))
         if !isOn { trace.add(.route, "HTTPDNS is switched off") }
@@ -159,7 +159,7 @@ package final class Resolver {
     /// where nothing must be waited for, but of type ANY.
     ///
     /// A client that waits while the policy is replaced, or the network changes, is answered by the new one.
-    package func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
+    public func respond(to client: ClientQuestion, reply: @escaping @Loop (Response) -> Void) {
         if client.question.class == .any { return respond(to: client.asking(for: client.question.type), reply: reply) }
         if client.question.class == .internet, client.question.type == .any {
             Loop.spawn { [self] in reply(await responseToAny(client)) }

@@ -1,8 +1,8 @@
-package import DNSWire
+public import DNSWire
 import Scheduling
 
 /// An event for the operators of the server; the composition logs it. What has happened: `description`.
-package enum ResolverEvent: Hashable, Sendable {
+public enum ResolverEvent: Hashable, Sendable {
     case endpointInBackoff(provider: String, endpoint: String, reason: String)
     /// Nil: any number again.
     case endpointPaced(provider: String, endpoint: String, limit: Int?)
@@ -53,7 +53,7 @@ package enum ResolverEvent: Hashable, Sendable {
 }
 
 extension ResolverEvent: CustomStringConvertible {
-    package var description: String {
+    public var description: String {
         switch self {
         case .endpointInBackoff(let provider, let endpoint, let reason):
             "\(provider): \(endpoint) is in backoff: \(reason)"
@@ -130,12 +130,12 @@ extension ResolverEvent: CustomStringConvertible {
 }
 
 /// The time for which a provider's calls are limited, in UTC.
-package enum CallPeriod: CaseIterable, Hashable, Sendable {
+public enum CallPeriod: CaseIterable, Hashable, Sendable {
     case day, month
 
     /// The key of its limit in the configuration.
-    package var key: String { self == .day ? "daily_limit" : "monthly_limit" }
+    public var key: String { self == .day ? "daily_limit" : "monthly_limit" }
 
     /// When calls may be made again.
-    package var end: String { self == .day ? "00:00 UTC" : "the first of the next month, 00:00 UTC" }
+    public var end: String { self == .day ? "00:00 UTC" : "the first of the next month, 00:00 UTC" }
 }

@@ -1,8 +1,8 @@
-package import DNSWire
+public import DNSWire
 import Scheduling
 
 /// What a policy has that the one before had not.
-package enum PolicyChange {
+public enum PolicyChange {
     /// Nothing that decides about a question.
     case nothing
     /// Names that are on other lists, or have other presets, and other clients: what it does not touch goes on.
@@ -13,24 +13,24 @@ package enum PolicyChange {
 
 /// The rules by which questions are answered: replaced as a whole, never changed. Every flight refers to the one that
 /// was in force when it began.
-package final class ResolverPolicy: Sendable {
-    package let localAnswers: LocalAnswers
-    package let routes: RoutePolicy
-    package let lines: SourceLines
-    package let sources: SourceTags
+public final class ResolverPolicy: Sendable {
+    public let localAnswers: LocalAnswers
+    public let routes: RoutePolicy
+    public let lines: SourceLines
+    public let sources: SourceTags
     /// Addresses for names that no source could answer.
-    package let lastResort: Presets
+    public let lastResort: Presets
     /// Names that are resolved in advance of clients' queries.
-    package let preresolve: [Name]
+    public let preresolve: [Name]
     /// Whether IPv6 addresses are made of IPv4 addresses.
-    package let translation: Translation
+    public let translation: Translation
     /// Whether there is a prefix, or one is awaited.
     let isTranslating: Bool
     /// Whether clients with DO or CD get other addresses of protected names than those without, whatever is asked.
     private let shapesBySigns: Bool
 
     /// - Parameter sources: the numbers of the sources that `lines` asks.
-    package init(
+    public init(
         localAnswers: LocalAnswers, routes: RoutePolicy, lines: SourceLines, sources: SourceTags,
         lastResort: Presets = Presets(), preresolve: [Name] = [], translation: Translation = .none
     ) {
@@ -46,7 +46,7 @@ package final class ResolverPolicy: Sendable {
     }
 
     /// The source with a number, of this policy or an earlier one, in output, by the route by which it was asked.
-    package func sourceName(_ tag: UInt16, by route: Route) -> SourceName {
+    public func sourceName(_ tag: UInt16, by route: Route) -> SourceName {
         switch sources.source(of: tag) {
         case .provider(let index), .shared(let index):
             SourceName(AnswerKind(tag, route: route), provider: lines.providers[index].name)
@@ -122,7 +122,7 @@ package final class ResolverPolicy: Sendable {
 }
 
 /// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
-package enum Translation: Hashable, Sendable {
+public enum Translation: Hashable, Sendable {
     /// No. The default.
     case none
     /// The network is being asked for its prefix: what would depend on that waits for it, for a second at most.
@@ -136,7 +136,7 @@ package enum Translation: Hashable, Sendable {
 
 extension Translation: CustomStringConvertible {
     /// The prefix, or why there is none.
-    package var description: String {
+    public var description: String {
         switch self {
         case .none: "none"
         case .awaited: "awaited"
@@ -160,7 +160,7 @@ extension NAT64Prefix {
 extension Answer {
     /// Seconds for which "no address of this family" may be cached as answered, which bounds what is made in its place: its SOA's, or
     /// 600 without one (RFC 6147 section 5.1.7).
-    package var translationTTL: UInt32 {
+    public var translationTTL: UInt32 {
         authorities.first { $0.type == .soa }.map { min($0.ttl, $0.soaMinimum ?? $0.ttl) } ?? 600
     }
 

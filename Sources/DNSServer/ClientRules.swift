@@ -1,22 +1,22 @@
-package import DNSWire
+public import DNSWire
 import Glibc
 import Platform
 import Scheduling
 import Synchronization
 
 /// The configuration's rules about clients: which ones are answered, and which client networks services receive.
-package struct ClientRules: Sendable {
-    package var access: AccessList
+public struct ClientRules: Sendable {
+    public var access: AccessList
     /// Nil while no service receives client networks.
-    package var scoping: ClientScoping?
+    public var scoping: ClientScoping?
     /// Clients over HTTPS that have one of these are answered whatever `access` says.
-    package var tokens: AccessTokens
+    public var tokens: AccessTokens
     /// Nil: with secrets of this process.
-    package var cookies: ServerCookies?
+    public var cookies: ServerCookies?
     /// Responses a second over UDP to a public client network without a cookie; 0: any number.
-    package var datagramRate: Int
+    public var datagramRate: Int
 
-    package init(
+    public init(
         access: AccessList, scoping: ClientScoping? = nil, tokens: AccessTokens = AccessTokens(),
         cookies: ServerCookies? = nil, datagramRate: Int = 0
     ) {
@@ -34,7 +34,7 @@ package struct ClientRules: Sendable {
 /// generation has changed; only then it takes the lock here and makes a new copy. So a hit costs nothing more, and no
 /// memory is freed that a thread may still use. The code that replaces the rules raises the generation afterwards. A
 /// waiting thread keeps its old copy until a datagram arrives, and decides that one by the new copy.
-package final class SharedClientRules: Sendable {
+public final class SharedClientRules: Sendable {
     private let rules: Mutex<ClientRules>
     /// 0: no scoping. Read on a miss only, and not copied: a larger handler makes every hit slower.
     private let scopingBits: Atomic<Int>
@@ -45,7 +45,7 @@ package final class SharedClientRules: Sendable {
     let datagramRate: DatagramRate
     private let ownCookies = ServerCookies()
 
-    package init(_ rules: ClientRules) {
+    public init(_ rules: ClientRules) {
         datagramRate = DatagramRate(rules.datagramRate)
         self.rules = Mutex(rules)
         scopingBits = Atomic(rules.scoping?.bits ?? 0)
@@ -61,9 +61,9 @@ package final class SharedClientRules: Sendable {
         }
     }
 
-    package var access: AccessList { rules.withLock { $0.access } }
+    public var access: AccessList { rules.withLock { $0.access } }
 
-    package var tokens: AccessTokens { rules.withLock { $0.tokens } }
+    public var tokens: AccessTokens { rules.withLock { $0.tokens } }
 
     /// The cookie with which a query is answered, and whether the one that it has was valid; nil: it has none.
     func cookie(
@@ -73,13 +73,13 @@ package final class SharedClientRules: Sendable {
         return cookies.answer(query, in: message, from: client, at: UInt32(truncatingIfNeeded: time(nil)))
     }
 
-    package var scoping: ClientScoping? {
+    public var scoping: ClientScoping? {
         let bits = scopingBits.load(ordering: .acquiring)
         return bits > 0 ? ClientScoping(bits: bits) : nil
     }
 
     /// Takes effect with the next generation of the policy.
-    package func replace(with rules: ClientRules) {
+    public func replace(with rules: ClientRules) {
         self.rules.withLock { $0 = rules }
         datagramRate.set(rules.datagramRate)
         scopingBits.store(rules.scoping?.bits ?? 0, ordering: .releasing)
@@ -90,14 +90,14 @@ package final class SharedClientRules: Sendable {
 ///
 /// The prefixes are converted to disjoint sorted ranges, so that a look-up is a binary search; for loopback addresses
 /// it is a comparison.
-package struct AccessList: Sendable {
+public struct AccessList: Sendable {
     private let ranges4: [ClosedRange<UInt32>]
     private let ranges6: [ClosedRange<UInt128>]
     private let allowsLoopback4: Bool
     private let allowsLoopback6: Bool
 
     /// Allows clients within any of `prefixes`; none if it is empty.
-    package init(_ prefixes: [AddressPrefix]) {
+    public init(_ prefixes: [AddressPrefix]) {
         var ranges4: [ClosedRange<UInt32>] = []
         var ranges6: [ClosedRange<UInt128>] = []
         for prefix in prefixes {
@@ -113,7 +113,7 @@ package struct AccessList: Sendable {
     }
 
     @inline(__always)
-    package func allows(_ client: IPAddress) -> Bool {
+    public func allows(_ client: IPAddress) -> Bool {
         switch client {
         case .v4(let value) where allowsLoopback4 && value >> 24 == 127: true
         case .v6(let value) where allowsLoopback6 && value == 1: true

@@ -1,24 +1,24 @@
-package import DNSCache
-package import DNSResolver
-package import DNSWire
-package import Platform
-package import Scheduling
+public import DNSCache
+public import DNSResolver
+public import DNSWire
+public import Platform
+public import Scheduling
 
 /// The DNS server: UDP threads that answer from the cache, TCP connections on the loop, and the queries that wait for
 /// the resolver.
 @Loop
-package final class Server: Sendable {
+public final class Server: Sendable {
     private let loop: EventLoop
     private let limits: ServerLimits
     private let handler: QueryHandler
     private let pending: PendingQueries
     let serving: ServerConnections
     /// What is served over HTTPS.
-    package let site: HTTPSite
+    public let site: HTTPSite
     /// What is served in plain HTTP.
-    package let plainSite: HTTPSite
+    public let plainSite: HTTPSite
     /// The terms of encrypted connections; without a certificate they are closed.
-    package nonisolated let tls = TLSTerms()
+    public nonisolated let tls = TLSTerms()
     private let queries: ConnectionQueries
     private let misses: Mailbox<MissedQuery>
     private let intake: QueryIntake
@@ -26,7 +26,7 @@ package final class Server: Sendable {
     private let events: EventLog
     private nonisolated let rules: SharedClientRules
     /// Passes on the answered queries; off by default.
-    package nonisolated let feed: QueryFeed
+    public nonisolated let feed: QueryFeed
     private var threads: [UDPThread]
     /// Of the responses that the loop sends, and of all threads since the start.
     private let counters = ResponseCounters()
@@ -39,20 +39,20 @@ package final class Server: Sendable {
     /// Nil once the server has stopped.
     private var sockets: ServerSockets?
     /// The listen addresses, with the actual ports.
-    package let addresses: [SocketAddress]
+    public let addresses: [SocketAddress]
     /// Those at which DNS is served encrypted, with the actual ports.
-    package nonisolated let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
+    public nonisolated let encryptedAddresses: [(transport: Transport, address: SocketAddress)]
     /// Those at which HTTPDNS is served in plain http, with the actual ports.
-    package let httpAddresses: [SocketAddress]
+    public let httpAddresses: [SocketAddress]
     /// Those whose sockets were passed to this process.
-    package let adopted: [SocketAddress]
+    public let adopted: [SocketAddress]
 
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
     ///   - httpsPath: the path of DNS over HTTPS.
     ///   - dnstap: has all queries and responses, if any; made for the producers that `sockets` has.
-    package init(
+    public init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
         rules: SharedClientRules, responder: any QueryResponder, limits: ServerLimits = ServerLimits(),
         httpsPath: String = "/dns-query", dnstap: Dnstap? = nil, events: EventLog
@@ -94,35 +94,35 @@ package final class Server: Sendable {
     }
 
     /// The responses since the start.
-    package var responses: [ResponseCount] {
+    public var responses: [ResponseCount] {
         let encrypted = Set(encryptedAddresses.map(\.transport)).sorted { $0.rawValue > $1.rawValue }
         return ResponseCounters.sum(allCounters, of: [.udp, .tcp] + encrypted)
     }
 
     /// How long the answers of a kind took since the start, from query to response.
-    package func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
+    public func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
         kind == .cache ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
     }
 
     /// Queries refused since the start: those whose clients are not on the access list; those of which more came over UDP than
     /// the loop could take, with SERVFAIL or without a response; and those of which too many waited for an answer.
-    package var refusedQueries: (access: Int, overload: Int, dropped: Int, queue: Int) {
+    public var refusedQueries: (access: Int, overload: Int, dropped: Int, queue: Int) {
         let counts = refusals.counts
         return (rules.refused.count, counts.refused - counts.dropped, counts.dropped, pending.displaced)
     }
 
     /// The program of this machine of which most queries wait, where it has more than any other client, and how many.
-    package var busiestProgram: (network: ClientNetwork, count: Int)? { pending.busiestProgram }
+    public var busiestProgram: (network: ClientNetwork, count: Int)? { pending.busiestProgram }
 
     /// The number of queries that wait for the resolver, and of open TCP and encrypted connections.
-    package var load: (queries: Int, connections: Int, encrypted: Int) {
+    public var load: (queries: Int, connections: Int, encrypted: Int) {
         (pending.count, serving.plain.count, serving.encrypted.count)
     }
 
     /// Begins to answer.
     ///
     /// - Throws: when a thread cannot be started; nothing is served then.
-    package func start() throws(SystemError) {
+    public func start() throws(SystemError) {
         intake.begin(reporting: refusals, to: events)
         NamedThread.allowInterrupts()
         do {
@@ -147,13 +147,13 @@ package final class Server: Sendable {
 
     /// Whether every UDP thread has come round since the last call, at the first since the start; begins another probe of
     /// each.
-    package func probeThreads() -> Bool { threads.count { !$0.probe() } == 0 }
+    public func probeThreads() -> Bool { threads.count { !$0.probe() } == 0 }
 
     /// Stops in two phases: takes no new work, waits for what is outstanding, at most 2.5 s, and closes all sockets.
     /// Hits are answered over UDP until then.
     ///
     /// The caller must have released the `ServerSockets` for the ports to be free afterwards.
-    package func stop() async {
+    public func stop() async {
         let deadline = loop.now + limits.drain
         // Closed before anything is waited for: a client that is refused asks another server.
         serving.stopListening()
@@ -185,10 +185,10 @@ package final class Server: Sendable {
     // MARK: Questions in other forms
 
     /// Whether a client is on the access list.
-    package func admits(_ client: IPAddress) -> Bool { rules.access.allows(client) }
+    public func admits(_ client: IPAddress) -> Bool { rules.access.allows(client) }
 
     /// Counts and reports a client that is refused since it is not on the access list.
-    package func refuse(_ client: IPAddress) { rules.refused.add(client, at: loop.now) }
+    public func refuse(_ client: IPAddress) { rules.refused.add(client, at: loop.now) }
 
     /// Answers a query that a client has sent in another form, by the rules of those over TCP or HTTPS.
     ///
@@ -198,7 +198,7 @@ package final class Server: Sendable {
     ///   - isEncrypted: whether it came over HTTPS.
     ///   - reply: called once, perhaps before this returns, with the response in wire format; with nil for what is no
     ///     query.
-    package func answer(
+    public func answer(
         _ message: [UInt8], from client: SocketAddress, isTrusted: Bool, isEncrypted: Bool,
         reply: @escaping @Loop ([UInt8]?) -> Void
     ) {
@@ -212,13 +212,13 @@ package final class Server: Sendable {
     // MARK: Another process
 
     /// The descriptors of its sockets, while it serves.
-    package var descriptors: [(kind: PassedKind, numbers: [Int32])] { sockets?.descriptors ?? [] }
+    public var descriptors: [(kind: PassedKind, numbers: [Int32])] { sockets?.descriptors ?? [] }
 
     /// Stops at once, for another process to go on with the sockets and with what is returned: what the kernel has queued
     /// stays there, and what was read and not answered is in the work.
     ///
     /// - Parameter connections: how many TCP connections the other process takes.
-    package func handOver(connections limit: Int) async -> UnfinishedWork {
+    public func handOver(connections limit: Int) async -> UnfinishedWork {
         serving.stopListening()
         for thread in threads { thread.enter(.leaving) }
         await threadsDrain()
@@ -240,12 +240,12 @@ package final class Server: Sendable {
     }
 
     /// Takes the service over from another process, which has served by the same sockets until now.
-    package func takeOver() {
+    public func takeOver() {
         for udp in sockets?.udp ?? [] where udp.sender !== udp.receivers.first { udp.spread() }
     }
 
     /// Goes on with what another process did not finish.
-    package func resume(_ work: UnfinishedWork) {
+    public func resume(_ work: UnfinishedWork) {
         for datagram in work.datagrams {
             guard let client = datagram.client,
                 let sender = sockets?.udp.first(where: { $0.sender.address == datagram.server })?.sender

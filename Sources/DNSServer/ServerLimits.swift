@@ -2,71 +2,71 @@ import Platform
 import Scheduling
 
 /// The limits of the server, whatever clients do.
-package struct ServerLimits: Sendable {
+public struct ServerLimits: Sendable {
     /// Queries over UDP that wait for the loop.
-    package var mailbox = 8_192
+    public var mailbox = 8_192
     /// Queries over UDP that the loop takes in one turn, and as many over connections: those under way proceed between turns,
     /// and neither kind takes more than half of the loop from the other.
-    package var intake = 64
+    public var intake = 64
     /// How long queries may wait for the loop, while some are left over after each turn, without it being overloaded.
-    package var target: Duration = .milliseconds(5)
+    public var target: Duration = .milliseconds(5)
     /// How long the loop may need for all that waits, counted from when queries were first left over, without being
     /// overloaded: half of `answer`, so that those taken last are answered in time.
-    package var catchUp: Duration = .milliseconds(1_200)
+    public var catchUp: Duration = .milliseconds(1_200)
     /// How long the loop's speed is measured before it counts as overloaded, and after which a query that waits for the
     /// resolver takes no room in an overloaded loop.
-    package var interval: Duration = .milliseconds(100)
+    public var interval: Duration = .milliseconds(100)
     /// How long the first query of a client network may have waited for an overloaded loop before further ones of the
     /// network are refused.
-    package var patience: Duration = .milliseconds(100)
+    public var patience: Duration = .milliseconds(100)
     /// Refused queries over UDP that are answered with SERVFAIL in a second; the rest are dropped. As many as take 4 %
     /// of a CPU, at some 4 us each.
-    package var refusals = 10_000
+    public var refusals = 10_000
     /// Queries that have waited for the resolver for less than `interval` before an overloaded loop takes another while
     /// requests wait for room at the sources: fewer than one address of a service carries at once (`HTTPLimits.requests`), so that what waits is
     /// sent before anything is taken.
-    package var backlogged = 192
+    public var backlogged = 192
     /// Queries of this machine that wait for the resolver, from which on its programs are distinguished: fewer than any queue
     /// behind has places.
-    package var crowd = 32
+    public var crowd = 32
     /// Queries that wait for the resolver, over all clients and questions; fewer where memory is limited.
-    package var pending = MemoryBudget.queries
+    public var pending = MemoryBudget.queries
     /// Open TCP connections, over all clients; fewer where few descriptors may be open.
-    package var connections = 1_000
+    public var connections = 1_000
     /// Open encrypted connections, those in their handshake included; fewer where few descriptors may be open, or memory
     /// is limited. Phones hold theirs open.
-    package var encryptedConnections = DescriptorBudget.encryptedConnections
+    public var encryptedConnections = DescriptorBudget.encryptedConnections
     /// Queries of one TCP connection that wait for the resolver; at this number it is not read further until some are
     /// answered.
-    package var pendingPerConnection = 128
+    public var pendingPerConnection = 128
     /// Bytes of responses that a TCP client has not received yet, above which its connection is not read further.
-    package var queuedReplies = 256 << 10
+    public var queuedReplies = 256 << 10
     /// Bytes of unfinished queries and unsent responses that all connections hold together, shared by client network. A
     /// lower value also lowers `queuedReplies`.
-    package var buffered = MemoryBudget.buffered {
+    public var buffered = MemoryBudget.buffered {
         didSet { queuedReplies = max(Self.oneReply, min(queuedReplies, buffered / 64)) }
     }
     /// How long a client may take for its handshake.
-    package var handshake: Duration = .seconds(5)
+    public var handshake: Duration = .seconds(5)
     /// How long a TCP connection may be idle, with no query outstanding, before it is closed.
-    package var idle: Duration = .seconds(10)
+    public var idle: Duration = .seconds(10)
     /// How long a connection must have been idle to give its place to a client network that has none.
-    package var rest: Duration = .seconds(2)
+    public var rest: Duration = .seconds(2)
     /// How long a client may go on sending after its last response, before its connection is closed.
-    package var linger: Duration = .seconds(1)
+    public var linger: Duration = .seconds(1)
     /// How long a TCP client may receive nothing of the responses queued for it before its connection is closed.
-    package var stall: Duration = .seconds(10)
+    public var stall: Duration = .seconds(10)
     /// When a query is answered with SERVFAIL although the resolver has not answered, counted from its arrival.
     ///
     /// The resolver's limit is 2.3 s; its own answer must come before this one, and both before the client's 2.5 s.
-    package var answer: Duration = .milliseconds(2_400)
+    public var answer: Duration = .milliseconds(2_400)
     /// How long a stop waits for outstanding queries and for responses to be sent.
-    package var drain: Duration = .milliseconds(2_500)
+    public var drain: Duration = .milliseconds(2_500)
 
     /// Length in bytes of the longest response, with its length field.
     private static let oneReply = 65_537
 
-    package init() {}
+    public init() {}
 
     /// The idle time-out sent to TCP clients, in units of 100 ms (RFC 7828 section 3.1).
     var keepalive: UInt16 { UInt16(clamping: idle.nanoseconds / 100_000_000) }

@@ -1,8 +1,8 @@
-package import Platform
+public import Platform
 
 /// The sockets of all listen addresses, bound before privileges are dropped, or taken over; nothing is received from
 /// them yet.
-package struct ServerSockets: Sendable {
+public struct ServerSockets: Sendable {
     /// The UDP sockets of each address, with one receiver for each thread.
     let udp: [UDPSockets]
     /// One listening TCP socket for each address.
@@ -15,27 +15,27 @@ package struct ServerSockets: Sendable {
     /// What the process before did not finish.
     var work = UnfinishedWork()
     /// The addresses whose sockets were passed to this process.
-    package var adopted: [SocketAddress] = []
+    public var adopted: [SocketAddress] = []
 
     /// The listen addresses, in the order given, with the actual ports.
-    package var addresses: [SocketAddress] { tcp.map(\.address) }
+    public var addresses: [SocketAddress] { tcp.map(\.address) }
 
     /// Those at which DNS is served encrypted, with the actual ports.
-    package var encrypted: [(transport: Transport, address: SocketAddress)] {
+    public var encrypted: [(transport: Transport, address: SocketAddress)] {
         tls.map { (.tls, $0.address) } + https.map { (.https, $0.address) }
     }
 
     /// Those at which HTTPDNS is served in plain http, with the actual ports.
-    package var httpAddresses: [SocketAddress] { http.map(\.address) }
+    public var httpAddresses: [SocketAddress] { http.map(\.address) }
 
     /// How many threads add messages to dnstap: those over UDP, and the loop.
-    package var dnstapProducers: Int { 1 + udp.reduce(0) { $0 + $1.receivers.count } }
+    public var dnstapProducers: Int { 1 + udp.reduce(0) { $0 + $1.receivers.count } }
 
     /// Attempts at finding a port that is free over both UDP and TCP, for port 0.
     private static let attempts = 16
 
     /// The descriptors of all sockets, to be passed to another process.
-    package var descriptors: [(kind: PassedKind, numbers: [Int32])] {
+    public var descriptors: [(kind: PassedKind, numbers: [Int32])] {
         let replies = udp.filter { $0.sender !== $0.receivers.first }
         return [
             (.udp, udp.flatMap { $0.receivers.map { $0.descriptor.number } }),
@@ -55,7 +55,7 @@ package struct ServerSockets: Sendable {
     ///   - threads: threads that receive from each address, at least 1; from one that was passed as many as it has sockets.
     ///   - passed: what is not bound again.
     /// - Throws: the first error, as one line that says what to do; nothing remains bound then.
-    package static func bind(
+    public static func bind(
         _ addresses: [SocketAddress], tls: [SocketAddress] = [], https: [SocketAddress] = [],
         http: [SocketAddress] = [], threads: Int,
         adopting passed: PassedSockets = PassedSockets()
@@ -109,7 +109,7 @@ package struct ServerSockets: Sendable {
 }
 
 /// What another process passed to this one: the sockets of listen addresses, and the work that it left.
-package struct PassedSockets: Sendable {
+public struct PassedSockets: Sendable {
     private var receivers: [SocketAddress: [UDPSocket]] = [:]
     private var replies: [SocketAddress: UDPSocket] = [:]
     private var listeners: [SocketAddress: ListeningSocket] = [:]
@@ -121,17 +121,17 @@ package struct PassedSockets: Sendable {
     private let isHeld: Bool
     private var ports: Set<UInt16> = []
     /// What the other process did not finish.
-    package let work: UnfinishedWork
+    public let work: UnfinishedWork
     /// Why some could not be taken over, as lines for the log.
-    package private(set) var failures: [SystemError] = []
+    public private(set) var failures: [SystemError] = []
 
     /// No socket.
-    package init() { self.init([]) }
+    public init() { self.init([]) }
 
     /// Sorts what was passed: by name what a server has passed, by type the sockets of socket units.
     ///
     /// - Parameter isHeld: whether that server still serves by its sockets: where it has a port, further ones share it.
-    package init(_ passed: [PassedDescriptor], isHeld: Bool = false) {
+    public init(_ passed: [PassedDescriptor], isHeld: Bool = false) {
         self.isHeld = isHeld
         var connections: [PassedDescriptor] = []
         var file: [UInt8] = []
@@ -202,7 +202,7 @@ package struct PassedSockets: Sendable {
     ///   - threads: how many receive from each address; nil: as many as there are sockets. What a socket unit has bound
     ///     stays as it is.
     /// - Returns: what was closed, for the log.
-    package mutating func closeUnfit(
+    public mutating func closeUnfit(
         _ addresses: [SocketAddress], others: [SocketAddress] = [], threads: Int?
     ) -> [String] {
         var closed: [String] = []

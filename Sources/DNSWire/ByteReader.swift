@@ -1,16 +1,16 @@
 /// Takes big-endian numbers and byte strings, one after the other, from bytes that something outside of this process made.
-package struct ByteReader {
+public struct ByteReader {
     /// What was not taken yet.
-    package private(set) var rest: ArraySlice<UInt8>
+    public private(set) var rest: ArraySlice<UInt8>
 
-    package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+    public init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    package init(_ bytes: [UInt8]) { rest = bytes[...] }
+    public init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    package var isAtEnd: Bool { rest.isEmpty }
+    public var isAtEnd: Bool { rest.isEmpty }
 
     /// The next bytes; nil, and nothing is taken, where there are fewer.
-    package mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+    public mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
         guard count <= rest.count else { return nil }
         let taken = rest.prefix(count)
         rest = rest[taken.endIndex...]
@@ -18,20 +18,20 @@ package struct ByteReader {
     }
 
     /// The number that the next bytes are, 7 of them at most; nil where there are fewer.
-    package mutating func number(_ count: Int) -> Int? { bytes(count).map { Int(truncatingIfNeeded: $0.number) } }
+    public mutating func number(_ count: Int) -> Int? { bytes(count).map { Int(truncatingIfNeeded: $0.number) } }
 
     /// The next string, which stands behind its length in so many bytes; nil where less than that is left.
-    package mutating func string(behind count: Int) -> ArraySlice<UInt8>? { number(count).flatMap { bytes($0) } }
+    public mutating func string(behind count: Int) -> ArraySlice<UInt8>? { number(count).flatMap { bytes($0) } }
 }
 
 extension ArraySlice<UInt8> {
     /// The big-endian number that these bytes are, 8 of them at most.
-    package var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
+    public var number: UInt64 { reduce(0) { $0 << 8 | UInt64($1) } }
 }
 
 extension [UInt8] {
     /// Appends the last bytes of a number, big-endian.
-    package mutating func append(_ number: some FixedWidthInteger, bytes count: Int) {
+    public mutating func append(_ number: some FixedWidthInteger, bytes count: Int) {
         for shift in stride(from: (count - 1) * 8, through: 0, by: -8) {
             append(UInt8(truncatingIfNeeded: number >> shift))
         }

@@ -2,19 +2,18 @@
 ///
 /// It has no arithmetic that can trap, and leaves only with a range. What does not fit 64 bits is the nearest limit.
 @frozen
-@usableFromInline  // Or nothing of it is specialized in other modules: a miss would cost 13,000 instructions more.
-package struct OutsideNumber: Comparable, ExpressibleByIntegerLiteral, Sendable {
+public struct OutsideNumber: Comparable, ExpressibleByIntegerLiteral, Sendable {
     @usableFromInline let value: Int64
 
     @inlinable
-    package init(_ value: some BinaryInteger) { self.value = Int64(clamping: value) }
+    public init(_ value: some BinaryInteger) { self.value = Int64(clamping: value) }
 
     @inlinable
-    package init(integerLiteral value: Int64) { self.value = value }
+    public init(integerLiteral value: Int64) { self.value = value }
 
     /// Reads one or more ASCII digits; nil for anything else, such as a sign.
     @inlinable
-    package init?(digits: some Collection<UInt8>) {
+    public init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty else { return nil }
         var value: Int64 = 0
         for byte in digits {
@@ -28,30 +27,30 @@ package struct OutsideNumber: Comparable, ExpressibleByIntegerLiteral, Sendable 
 
     /// Reads one or more ASCII digits; nil for anything else, such as a sign.
     @inlinable
-    package init?(digits: some StringProtocol) { self.init(digits: digits.utf8) }
+    public init?(digits: some StringProtocol) { self.init(digits: digits.utf8) }
 
     /// The number; nil outside of the range.
     @inlinable
-    package func within<Number: FixedWidthInteger>(_ range: ClosedRange<Number>) -> Number? {
+    public func within<Number: FixedWidthInteger>(_ range: ClosedRange<Number>) -> Number? {
         Number(exactly: value).flatMap { range.contains($0) ? $0 : nil }
     }
 
     /// The number, or the limit of the range that is nearest to it.
     @inlinable
-    package func clamped<Number: FixedWidthInteger>(to range: ClosedRange<Number>) -> Number {
+    public func clamped<Number: FixedWidthInteger>(to range: ClosedRange<Number>) -> Number {
         min(max(Number(clamping: value), range.lowerBound), range.upperBound)
     }
 
     @inlinable
-    package static func < (left: OutsideNumber, right: OutsideNumber) -> Bool { left.value < right.value }
+    public static func < (left: OutsideNumber, right: OutsideNumber) -> Bool { left.value < right.value }
 
     /// The sum, saturated to 64 bits.
-    package static func + (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
+    public static func + (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
         OutsideNumber(Int128(left.value) + Int128(Int64(clamping: right)))
     }
 
     /// The difference, saturated to 64 bits.
-    package static func - (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
+    public static func - (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
         OutsideNumber(Int128(left.value) - Int128(Int64(clamping: right)))
     }
 }

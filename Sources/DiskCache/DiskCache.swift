@@ -1,20 +1,20 @@
-package import DNSCache
-package import DNSWire
-package import Platform
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Platform
+public import Scheduling
 import Synchronization
 
 /// The memory cache's answers on disk, so that they are available after a restart or a crash, and without a network.
 ///
 /// All disk access is on its own thread. The methods may be called from any thread, take one short lock and never wait;
 /// only `recall`, `states`, `settle` and `pause` suspend. When the disk cannot be used, the server continues in memory.
-package final class DiskCache: Sendable {
+public final class DiskCache: Sendable {
     /// The longest wait of a query for the disk.
-    package static let patience: Duration = .milliseconds(100)
+    public static let patience: Duration = .milliseconds(100)
     /// The longest wait for something to be written, which may be thousands of answers.
-    package static let settlingPatience: Duration = .seconds(2)
+    public static let settlingPatience: Duration = .seconds(2)
     /// The least limit in bytes: some pages, and the write-ahead log beside them.
-    package static let smallestLimit = 1 << 20
+    public static let smallestLimit = 1 << 20
     /// So many answers are read in a quarter of a second where nothing else runs.
     private static let enough = 100_000
 
@@ -43,7 +43,7 @@ package final class DiskCache: Sendable {
 
     let state = Mutex(State())
     /// The path of the file.
-    package let path: String
+    public let path: String
     let limit: Int
     let retry: ClosedRange<Duration>
     let memory: MemoryCache
@@ -64,7 +64,7 @@ package final class DiskCache: Sendable {
     ///   - isPaused: whether another process has the file: it is opened by `resume`.
     ///   - report: called on the disk's thread.
     /// - Throws: when the limit of descriptors is reached, or no thread can be created.
-    package init(
+    public init(
         _ path: String, limit: Int, retry: ClosedRange<Duration> = .seconds(1) ... .seconds(60), memory: MemoryCache,
         clock: WallClock, isPaused: Bool = false, report: @escaping @Sendable (DiskEvent) -> Void
     ) throws(SystemError) {
@@ -80,7 +80,7 @@ package final class DiskCache: Sendable {
 
     /// Begins to read the file's answers into memory, the most recently used first. Called once the server answers:
     /// earlier the reading would take CPU time from the start-up.
-    package func load() { tell { $0.mayLoad = true } }
+    public func load() { tell { $0.mayLoad = true } }
 
     /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
     /// be read.
@@ -88,7 +88,7 @@ package final class DiskCache: Sendable {
     /// How long that takes depends on what else the machine does, so it is their number that is enough; the time limit is
     /// for a disk that hangs.
     @Loop
-    package func warm(clock: any LoopClock) async {
+    public func warm(clock: any LoopClock) async {
         load()
         await ask(atMost: (.seconds(1), clock), else: ()) { .load(Self.enough, $0) }
     }
@@ -96,17 +96,17 @@ package final class DiskCache: Sendable {
     /// Writes all pending changes and closes the file, for another process to open it. Returns then, or after
     /// `settlingPatience`: a disk may hang. Until `resume` answers are cached in memory alone.
     @Loop
-    package func pause(clock: any LoopClock) async {
+    public func pause(clock: any LoopClock) async {
         await ask(atMost: (Self.settlingPatience, clock), else: ()) { .pause($0) }
     }
 
     /// Opens the file again, before anything that is asked of it afterwards.
-    package func resume() { tell { $0.jobs.append(.resume) } }
+    public func resume() { tell { $0.jobs.append(.resume) } }
 
     /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
     ///
     /// - Parameter limit: the longest wait: a disk may hang for ever.
-    package func stop(within limit: Duration = .seconds(2)) {
+    public func stop(within limit: Duration = .seconds(2)) {
         tell { $0.isStopping = true }
         let deadline = Instant.bootTime + limit
         while !state.withLock({ $0.hasEnded }), Instant.bootTime < deadline {
@@ -114,18 +114,18 @@ package final class DiskCache: Sendable {
         }
     }
 
-    package var status: DiskStatus { state.withLock { $0.status } }
+    public var status: DiskStatus { state.withLock { $0.status } }
 
     // MARK: Answers
 
     /// Adds an answer that was just stored in memory, under the key of a question without a scope.
-    package func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
+    public func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         let key = copy key
         change { $0.store(entry, for: key) }
     }
 
     /// Removes the answer under a key.
-    package func remove(_ key: borrowing QueryKey) {
+    public func remove(_ key: borrowing QueryKey) {
         let bytes = key.array
         change { $0.remove(bytes) }
     }
@@ -133,7 +133,7 @@ package final class DiskCache: Sendable {
     /// Removes answers, including those that memory does not have. Called before they are removed from memory, so that
     /// answers being read from the file do not come back, and once more afterwards, for answers being written
     /// meanwhile.
-    package func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
+    public func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
         let isDue = state.withLock { state in
@@ -145,13 +145,13 @@ package final class DiskCache: Sendable {
     }
 
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
-    package var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
+    public var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
 
     /// Reads the answer under a key into memory, if the file has it.
     ///
     /// - Parameter clock: on which `patience` is measured.
     @Loop
-    package func recall(_ key: QueryKey, clock: any LoopClock) async {
+    public func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
         let key = key.array
         await ask(atMost: (Self.patience, clock), else: ()) { .lookUp(key, $0) }
@@ -182,7 +182,7 @@ package final class DiskCache: Sendable {
     }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
-    package func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
+    public func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
         tell { state in
             state.rules = DiskRules(identity: identity, freshness: freshness, flushInterval: flushInterval)
             adoptOtherRules(&state)
@@ -209,23 +209,23 @@ package final class DiskCache: Sendable {
     /// - Returns: whether it is in the file, where the end of this process does no harm to it; false where the file cannot be
     ///   used, or the disk is too slow.
     @Loop
-    package func settle(clock: any LoopClock) async -> Bool {
+    public func settle(clock: any LoopClock) async -> Bool {
         await ask(atMost: (Self.settlingPatience, clock), else: false) { .settle($0) }
     }
 
     /// Stores a record; replaces an older one of its kind and name. One that is too long is not written.
-    package func keep(_ record: StateRecord) { change { $0.keep(record) } }
+    public func keep(_ record: StateRecord) { change { $0.keep(record) } }
 
-    package func forget(_ kind: StateRecord.Kind, _ name: String) {
+    public func forget(_ kind: StateRecord.Kind, _ name: String) {
         change { $0.forget(StateRecord.Key(kind: kind, name: name)) }
     }
 
     /// Removes all records of a kind.
-    package func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
+    public func forgetAll(_ kind: StateRecord.Kind) { change { $0.forgetAll(kind) } }
 
     /// All records of the previous run, once the file is open; none where it never can be opened, when the cache stops.
     @Loop
-    package func states() async -> [StateRecord] {
+    public func states() async -> [StateRecord] {
         await ask(else: []) { .records($0) }
     }
 }
@@ -262,7 +262,7 @@ final class Waiter<Value: Sendable>: Sendable {
 }
 
 /// An event of the disk cache that is reported to the operator.
-package enum DiskEvent: Equatable, Sendable {
+public enum DiskEvent: Equatable, Sendable {
     /// The file cannot be used; answers are cached in memory only from now on.
     case unavailable(reason: String)
     /// The file is used again.
@@ -278,8 +278,8 @@ package enum DiskEvent: Equatable, Sendable {
 }
 
 /// The status of the disk cache.
-package struct DiskStatus: Equatable, Sendable {
-    package enum State: String, Sendable {
+public struct DiskStatus: Equatable, Sendable {
+    public enum State: String, Sendable {
         case opening
         /// The answers of the previous run are being read.
         case loading
@@ -288,11 +288,11 @@ package struct DiskStatus: Equatable, Sendable {
         case memoryOnly = "memory only"
     }
 
-    package var state = State.opening
+    public var state = State.opening
     /// The reason why it is not used; empty when it is.
-    package var reason = ""
+    public var reason = ""
     /// Answers read from the file, at the start and for queries.
-    package var loaded = 0
+    public var loaded = 0
     /// Answers written.
-    package var written = 0
+    public var written = 0
 }

@@ -1,21 +1,21 @@
-package import DNSWire
+public import DNSWire
 import Glibc
 import Platform
 
 /// The reason why a file cannot be read, in one line.
-package struct DiskReaderError: Error, Hashable, Sendable {
-    package let text: String
+public struct DiskReaderError: Error, Hashable, Sendable {
+    public let text: String
 }
 
 /// Read-only access to a file of answers, also to one that a server uses: it reads a copy.
-package final class DiskReader {
+public final class DiskReader {
     private let file: AnswerFile
     private let path: String
     private let records: [StateRecord.Key: StateRecord]
     private static let page = 1_024
 
     /// - Throws: for a file that is not a cache of this program, and where there is no room for a copy.
-    package init(_ path: String) throws(DiskReaderError) {
+    public init(_ path: String) throws(DiskReaderError) {
         self.path = path
         let copy: StoreCopy
         do throws(SystemError) { copy = try StoreCopy(of: path) } catch { throw DiskReaderError(text: "\(error)") }
@@ -30,7 +30,7 @@ package final class DiskReader {
     ///
     /// - Returns: whether `body` was called for all.
     /// - Throws: at the end, if there were damaged answers, which are left out.
-    package func forEach(
+    public func forEach(
         below suffix: Name?, _ body: (StoredAnswer) -> Bool
     ) throws(DiskReaderError) -> Bool {
         try Self.reading(path) { () throws(SQLiteError) in
@@ -50,12 +50,12 @@ package final class DiskReader {
     }
 
     /// The answers of one name.
-    package func answers(of name: Name) throws(DiskReaderError) -> [StoredAnswer] {
+    public func answers(of name: Name) throws(DiskReaderError) -> [StoredAnswer] {
         try Self.reading(path) { () throws(SQLiteError) in try file.answers(of: name) }
     }
 
     /// The text of an answer's source, as `PolicyIdentity` has it; empty where the file does not have it.
-    package func source(of answer: StoredAnswer) -> String {
+    public func source(of answer: StoredAnswer) -> String {
         records[StateRecord.Key(ofSource: answer.head.source)]?.value ?? ""
     }
 

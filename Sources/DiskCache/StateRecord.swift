@@ -1,7 +1,7 @@
 /// A learned fact that is stored over a restart, beside answers.
-package struct StateRecord: Sendable {
+public struct StateRecord: Sendable {
     /// The kinds of records; the names do not change between versions.
-    package enum Kind: String, CaseIterable, Sendable {
+    public enum Kind: String, CaseIterable, Sendable {
         /// Addresses of a service's host, by provider.
         case serviceAddresses = "service_addresses"
         /// The network's resolvers found last.
@@ -36,7 +36,7 @@ package struct StateRecord: Sendable {
         var isOfNames: Bool { self == .checkVerdict || self == .journal }
 
         /// Seconds after which a record expires.
-        package var lifetime: Int64 {
+        public var lifetime: Int64 {
             switch self {
             case .checkVerdict: 3_600
             case .calls, .fleetCalls, .accountCalls: 3 * 86_400
@@ -67,14 +67,14 @@ package struct StateRecord: Sendable {
     }
 
     let key: Key
-    package var kind: Kind { key.kind }
-    package var name: String { key.name }
+    public var kind: Kind { key.kind }
+    public var name: String { key.name }
     /// Seconds since 1970.
-    package let storedAt: Int64
+    public let storedAt: Int64
     private let make: @Sendable () -> String
 
     /// - Parameter value: evaluated when the record is written: of one that is replaced before, never.
-    package init(
+    public init(
         _ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64
     ) {
         key = Key(kind: kind, name: name)
@@ -83,7 +83,7 @@ package struct StateRecord: Sendable {
     }
 
     /// At most 4,096 bytes, in a format specific to the kind. A longer one is not stored.
-    package var value: String { make() }
+    public var value: String { make() }
 
     /// The same with a value that is made now; nil where it is too long to be stored.
     var made: StateRecord? {

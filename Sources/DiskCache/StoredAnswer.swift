@@ -1,23 +1,23 @@
-package import DNSCache
-package import DNSWire
+public import DNSCache
+public import DNSWire
 import Scheduling
 
 /// An answer as stored in the file; independent of the process that wrote it.
-package struct StoredAnswer: Equatable, Sendable {
+public struct StoredAnswer: Equatable, Sendable {
     /// With its name in lower case.
-    package var question: Question
-    package var dnssecOK: Bool
-    package var checkingDisabled: Bool
-    package var answer: PackedAnswer
-    package var head: AnswerHead
+    public var question: Question
+    public var dnssecOK: Bool
+    public var checkingDisabled: Bool
+    public var answer: PackedAnswer
+    public var head: AnswerHead
 
     /// The key of the answer in the cache.
-    package var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
+    public var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
 
     /// Seconds since it was stored; its whole lifetime where the clock was set back since.
     ///
     /// - Parameter now: seconds since 1970.
-    package func age(at now: Int64) -> Int {
+    public func age(at now: Int64) -> Int {
         now < head.storedAt ? Int(head.lifetime) : Int(min(now, WallClock.range.upperBound) - head.storedAt)
     }
 
@@ -94,16 +94,16 @@ extension StoredAnswer {
 }
 
 /// What is known of one stored answer beside its records; stands before them in a row's value.
-package struct AnswerHead: Equatable, Sendable {
+public struct AnswerHead: Equatable, Sendable {
     var isSix: Bool
-    package var isNegative: Bool
-    package var route: StoredRoute
+    public var isNegative: Bool
+    public var route: StoredRoute
     var responseCode: ResponseCode
     /// By which setting of the clock it was stored (`ClockMark.epoch`), and when, in seconds since 1970.
     var epoch: UInt16
     var storedAt: Int64
     /// Its original TTL, in seconds.
-    package var lifetime: UInt32
+    public var lifetime: UInt32
     /// The source that gave the answer, and the policy under which it was stored, as `PolicyIdentity` numbers them.
     var source: UInt64
     var policy: UInt64

@@ -1,14 +1,14 @@
-package import Scheduling
+public import Scheduling
 
 /// The two clocks of answers' ages: the boot clock, used while the process runs, and the time of day, used across
 /// restarts.
-package struct WallClock: Sendable {
+public struct WallClock: Sendable {
     /// The boot clock.
-    package var now: @Sendable () -> Instant
+    public var now: @Sendable () -> Instant
     /// Seconds since 1970, by the system clock.
-    package var secondsSince1970: @Sendable () -> Int64
+    public var secondsSince1970: @Sendable () -> Int64
 
-    package init(now: @escaping @Sendable () -> Instant, secondsSince1970: @escaping @Sendable () -> Int64) {
+    public init(now: @escaping @Sendable () -> Instant, secondsSince1970: @escaping @Sendable () -> Int64) {
         self.now = now
         self.secondsSince1970 = secondsSince1970
     }

@@ -1,9 +1,9 @@
-package import DNSWire
+public import DNSWire
 
 /// The wire format of one kind of HTTPDNS service: builds requests and interprets responses.
 ///
 /// Both are pure functions: no socket, no clock, no state. `Upstreams.HTTPDNSProvider` transfers the bytes.
-package protocol ProviderFormat: Sendable {
+public protocol ProviderFormat: Sendable {
     /// Whether one request returns A and AAAA together; by default it does.
     var answersBothFamilies: Bool { get }
 
@@ -24,14 +24,14 @@ package protocol ProviderFormat: Sendable {
 }
 
 extension ProviderFormat {
-    package var answersBothFamilies: Bool { true }
+    public var answersBothFamilies: Bool { true }
 
-    package func answers(_ type: RecordType) -> Bool { type.isAddress }
+    public func answers(_ type: RecordType) -> Bool { type.isAddress }
 
-    package var takesCheckingDisabled: Bool { false }
+    public var takesCheckingDisabled: Bool { false }
 
     /// The outcome for a complete response: its results, or the failure.
-    package func outcome(
+    public func outcome(
         of response: HTTPResponse, to question: UpstreamQuestion
     ) -> Result<UpstreamResults, UpstreamFailure> {
         Result { () throws(UpstreamFailure) in try results(in: response, to: question) }
@@ -40,7 +40,7 @@ extension ProviderFormat {
 
 extension UpstreamResults {
     /// How many of them are answers with an address: these are what vendors bill.
-    package var addressAnswers: Int {
+    public var addressAnswers: Int {
         count { if case .answer(let answer) = $0 { answer.answers.contains { $0.address != nil } } else { false } }
     }
 
@@ -143,7 +143,7 @@ struct AddressList {
 /// responses.
 ///
 /// Pure functions, like `ProviderFormat`. The call is no DNS query and is not billed.
-package protocol ScheduleFormat: Sendable {
+public protocol ScheduleFormat: Sendable {
     /// The request.
     ///
     /// - Parameter time: seconds since 1970, corrected by the known offset of the service's clock.
@@ -155,7 +155,7 @@ package protocol ScheduleFormat: Sendable {
 }
 
 /// The outcome of a scheduling call.
-package enum ScheduleOutcome: Hashable, Sendable {
+public enum ScheduleOutcome: Hashable, Sendable {
     case addresses(AddressSchedule)
     /// The vendor has disabled the service: it must not be queried any more.
     case disabled
@@ -163,27 +163,27 @@ package enum ScheduleOutcome: Hashable, Sendable {
 }
 
 /// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.
-package struct AddressSchedule: Hashable, Sendable {
+public struct AddressSchedule: Hashable, Sendable {
     /// The most addresses that are read from a response.
     static let limit = 64
 
-    package struct Place: Hashable, Sendable {
-        package var address: IPAddress
+    public struct Place: Hashable, Sendable {
+        public var address: IPAddress
         /// Nil: the service's default port.
-        package var port: UInt16?
+        public var port: UInt16?
 
-        package init(_ address: IPAddress, port: UInt16? = nil) {
+        public init(_ address: IPAddress, port: UInt16? = nil) {
             self.address = address
             self.port = port
         }
     }
 
     /// In the service's order, IPv4 first; at least one.
-    package var places: [Place]
+    public var places: [Place]
     /// The time after which the call is to be repeated; nil: not given.
-    package var lifetime: Duration?
+    public var lifetime: Duration?
 
-    package init(_ places: [Place], lifetime: Duration? = nil) {
+    public init(_ places: [Place], lifetime: Duration? = nil) {
         self.places = places
         self.lifetime = lifetime
     }

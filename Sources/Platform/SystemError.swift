@@ -2,32 +2,32 @@ import CSystem.Linux
 import Glibc
 
 /// A failed system call, as a text for the log: "listen on 127.0.0.1:53 (UDP): Address already in use".
-package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error number, such as `EADDRINUSE`.
-    package let code: Int32
+    public let code: Int32
     /// What was attempted, and on what: "listen on 127.0.0.1:53 (UDP)".
-    package let operation: String
+    public let operation: String
     /// What the user can do about it, if known; one line without a final full stop.
-    package let advice: String?
+    public let advice: String?
 
-    package init(code: Int32, operation: String, advice: String? = nil) {
+    public init(code: Int32, operation: String, advice: String? = nil) {
         self.code = code
         self.operation = operation
         self.advice = advice
     }
 
     /// The error of the C call that just returned on this thread.
-    package static func last(_ operation: String) -> SystemError {
+    public static func last(_ operation: String) -> SystemError {
         SystemError(code: errno, operation: operation)
     }
 
     /// The system's own text for the error number.
-    package var reason: String {
+    public var reason: String {
         unsafe clinux_error_text(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
     /// Which resource of this machine is exhausted, if that is why there is no socket.
-    package var shortage: String? {
+    public var shortage: String? {
         switch code {
         case EMFILE, ENFILE: "out of file descriptors"
         case ENOBUFS, ENOMEM: "out of memory for sockets"
@@ -35,7 +35,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    package var description: String {
+    public var description: String {
         advice.map { "\(operation): \(reason); \($0)" } ?? "\(operation): \(reason)"
     }
 }
@@ -50,7 +50,7 @@ extension SystemError {
     /// The error of a socket that could not be bound to an address, with advice for the user.
     ///
     /// - Parameter code: the error number of `socket`, `setsockopt`, `bind` or `listen`.
-    package static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
+    public static func listening(on address: SocketAddress, _ transport: Transport, code: Int32) -> SystemError {
         SystemError(
             code: code, operation: "listen on \(address) (\(transport.rawValue))",
             advice: listeningAdvice(address, transport, code: code) ?? exhaustionAdvice(code: code))

@@ -5,7 +5,7 @@
 /// success ends it. The only health state: addresses, accounts and scheduling calls of providers, servers of LocalDNS,
 /// addresses whose certificates are checked, the look-up of the network's prefix, and the file of the cache have one
 /// each.
-package struct Backoff: Sendable {
+public struct Backoff: Sendable {
     /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
     private static let urgentPart = 4
     /// ... and after this time at the latest: every client waits for it, and a probe costs one request.
@@ -14,48 +14,48 @@ package struct Backoff: Sendable {
     private let pauses: ClosedRange<Duration>
     private var pause: Duration
     /// When the next probe may begin; nil while there is no backoff.
-    package private(set) var nextProbe: Instant?
+    public private(set) var nextProbe: Instant?
     /// The same where nothing else is left to ask.
-    package private(set) var nextUrgentProbe: Instant?
+    public private(set) var nextUrgentProbe: Instant?
     /// The number of the probe under way; nil: none.
     private var probe: Int?
 
     /// - Parameter pauses: the first and the longest pause. Default: those of what clients' questions wait for
     ///   (Documentation/Strategy.md, section 6).
-    package init(_ pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))) {
+    public init(_ pauses: ClosedRange<Duration> = .seconds(1)...(.seconds(30))) {
         self.pauses = pauses
         pause = pauses.lowerBound
     }
 
     /// Whether there has been a failure without a success since.
-    package var isActive: Bool { nextProbe != nil }
+    public var isActive: Bool { nextProbe != nil }
 
-    package var isProbing: Bool { probe != nil }
+    public var isProbing: Bool { probe != nil }
 
     /// Whether a probe may begin.
     ///
     /// - Parameter isUrgent: whether nothing else is left to ask.
-    package func isDue(at now: Instant, isUrgent: Bool) -> Bool {
+    public func isDue(at now: Instant, isUrgent: Bool) -> Bool {
         guard !isProbing, let due = isUrgent ? nextUrgentProbe : nextProbe else { return false }
         return now >= due
     }
 
     /// - Parameter number: unique among probes.
-    package mutating func probeBegan(_ number: Int) { probe = number }
+    public mutating func probeBegan(_ number: Int) { probe = number }
 
     /// Called when a probe ended, whatever its result. A probe older than the one under way changes nothing.
-    package mutating func probeEnded(_ number: Int) {
+    public mutating func probeEnded(_ number: Int) {
         if probe == number { probe = nil }
     }
 
-    package mutating func succeeded() { self = Backoff(pauses) }
+    public mutating func succeeded() { self = Backoff(pauses) }
 
     /// Called when a probe failed.
     ///
     /// - Parameter notBefore: the earliest retry that the server asked for, where something else is left.
     /// - Returns: the pause that begins.
     @discardableResult
-    package mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {
+    public mutating func failed(at now: Instant, notBefore: Instant? = nil) -> Duration {
         let taken = notBefore.map { max(pause, $0 - now) } ?? pause
         nextProbe = now + taken
         nextUrgentProbe = now + min(pause / Self.urgentPart, Self.longestUrgentPause)
@@ -68,7 +68,7 @@ package struct Backoff: Sendable {
 ///
 /// Sets a timer only after a call.
 @Loop
-package final class Debounce {
+public final class Debounce {
     private let quiet: Duration
     private let longest: Duration
     private let clock: any LoopClock
@@ -79,7 +79,7 @@ package final class Debounce {
     /// - Parameters:
     ///   - quiet: how long there must be no call.
     ///   - longest: the most time from the first call until `body`, however many calls there are.
-    package nonisolated init(
+    public nonisolated init(
         quiet: Duration, longest: Duration, clock: any LoopClock, _ body: @escaping @Loop () -> Void
     ) {
         self.quiet = quiet
@@ -88,7 +88,7 @@ package final class Debounce {
         self.body = body
     }
 
-    package func touch() {
+    public func touch() {
         let began = first ?? clock.now
         first = began
         timer?.cancel()
@@ -101,14 +101,14 @@ package final class Debounce {
 
 /// Lets one task at a time through, in the order in which they came.
 @Loop
-package final class Turnstile {
+public final class Turnstile {
     private var isTaken = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// Waits until no other task is inside, and then runs `body`.
-    package func pass<Value>(_ body: @Loop () async -> Value) async -> Value {
+    public func pass<Value>(_ body: @Loop () async -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             if isTaken {
                 waiting.append(continuation)

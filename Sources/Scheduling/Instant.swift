@@ -4,54 +4,50 @@ import Synchronization
 /// jumps.
 ///
 /// Tests choose any origin; only differences are meaningful.
-@frozen
-package struct Instant: Comparable, Hashable, Sendable {
+public struct Instant: Comparable, Hashable, Sendable {
     /// Nanoseconds since the origin of the clock that made this instant.
-    package var nanoseconds: Int64
+    public var nanoseconds: Int64
 
-    @inlinable
-    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+    public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
     /// Whole seconds since the clock's origin, the unit in which TTLs are counted down.
-    @inlinable
-    package var seconds: UInt32 { UInt32(truncatingIfNeeded: nanoseconds / 1_000_000_000) }
+    public var seconds: UInt32 { UInt32(truncatingIfNeeded: nanoseconds / 1_000_000_000) }
 
-    @inlinable
-    package static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+    public static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 
     /// The instant `duration` later; saturates at the ends of the range.
-    package static func + (instant: Instant, duration: Duration) -> Instant {
+    public static func + (instant: Instant, duration: Duration) -> Instant {
         let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.nanoseconds)
         guard overflow else { return Instant(nanoseconds: sum) }
         return Instant(nanoseconds: duration > .zero ? .max : .min)
     }
 
-    package static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
+    public static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
 
     /// The time from `earlier` to `later`; negative when they are the other way round. Exact: a duration holds more
     /// than the whole range of instants.
-    package static func - (later: Instant, earlier: Instant) -> Duration {
+    public static func - (later: Instant, earlier: Instant) -> Duration {
         .nanoseconds(later.nanoseconds) - .nanoseconds(earlier.nanoseconds)
     }
 }
 
 extension Duration {
     /// The length in nanoseconds, saturated to 64 bits (292 years).
-    package var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
+    public var nanoseconds: Int64 { Int64(clamping: attoseconds / 1_000_000_000) }
 }
 
 /// A day of the Gregorian calendar, in UTC.
-package struct UTCDate: Hashable, Sendable {
-    package let year: Int64
+public struct UTCDate: Hashable, Sendable {
+    public let year: Int64
     /// 1 to 12.
-    package let month: Int64
+    public let month: Int64
     /// 1 to 31.
-    package let day: Int64
+    public let day: Int64
 
     /// Counted in eras of 400 years that begin on 1 March: the leap day is the last of its year.
     ///
     /// - Parameter days: since 1970-01-01, before it negative.
-    package init(daysSince1970 days: Int64) {
+    public init(daysSince1970 days: Int64) {
         let (era, dayOfEra) = days.flooredDivision(by: 146_097, after: 719_468)
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -62,7 +58,7 @@ package struct UTCDate: Hashable, Sendable {
     }
 
     /// 28 to 31.
-    package var daysInMonth: Int64 {
+    public var daysInMonth: Int64 {
         switch month {
         case 4, 6, 9, 11: 30
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
@@ -71,12 +67,12 @@ package struct UTCDate: Hashable, Sendable {
     }
 
     /// Months since January of the year 0: consecutive months have consecutive numbers.
-    package var monthNumber: Int64 { year * 12 + month - 1 }
+    public var monthNumber: Int64 { year * 12 + month - 1 }
 }
 
 extension Int64 {
     /// Quotient and remainder of floor division; the remainder is never negative.
-    package func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+    public func floored(by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
@@ -90,11 +86,11 @@ extension Int64 {
 }
 
 /// Counts durations by size. One thread adds, and any may read.
-package final class LatencyHistogram: Sendable {
+public final class LatencyHistogram: Sendable {
     /// The least bound, in nanoseconds: a hit. Each other one is twice the one before, up to the longest wait of a client.
     private static let least: Int64 = 10_000
     /// The upper bounds of all buckets but the last, ascending: 10 us to 2.6 s.
-    package static let bounds: [Duration] = (0..<buckets - 1).map { .nanoseconds(least << Int64($0)) }
+    public static let bounds: [Duration] = (0..<buckets - 1).map { .nanoseconds(least << Int64($0)) }
     /// Words before and after the counters, a cache line each: another thread's counters are never in the same one.
     private static let margin = 8
     /// One for each bound, and one for what is above all.
@@ -103,19 +99,19 @@ package final class LatencyHistogram: Sendable {
     private let counts = InlineArray<36, Atomic<Int>> { _ in Atomic(0) }
     private let nanoseconds = Atomic<Int64>(0)
 
-    package init() {}
+    public init() {}
 
     /// Adds the time from one instant to another.
     ///
     /// - Parameter count: how many values it stands for.
-    package func add(from began: Instant, to now: Instant, count: Int = 1) {
+    public func add(from began: Instant, to now: Instant, count: Int = 1) {
         add(nanoseconds: now.nanoseconds &- began.nanoseconds, count: count)
     }
 
     /// Adds a duration in nanoseconds; less than 1 counts as 1.
     ///
     /// - Parameter count: how many values it stands for.
-    package func add(nanoseconds: Int64, count: Int = 1) {
+    public func add(nanoseconds: Int64, count: Int = 1) {
         let nanoseconds = max(1, nanoseconds)
         // The bound is passed by a factor whose bits number the bucket: no loop, as a hit must always cost the same.
         let passed = UInt64(truncatingIfNeeded: (nanoseconds &- 1) / Self.least)
@@ -128,25 +124,25 @@ package final class LatencyHistogram: Sendable {
     }
 
     /// What was counted since the start.
-    package var total: Total {
+    public var total: Total {
         Total(
             counts: (0..<Self.buckets).map { counts[Self.margin + $0].load(ordering: .relaxed) },
             sum: .nanoseconds(nanoseconds.load(ordering: .relaxed)))
     }
 
     /// The counts of one or several histograms at one time.
-    package struct Total: Equatable, Sendable {
+    public struct Total: Equatable, Sendable {
         /// How many values each bucket has, one more than `bounds`.
-        package private(set) var counts: [Int]
+        public private(set) var counts: [Int]
         /// The sum of all values.
-        package private(set) var sum: Duration
+        public private(set) var sum: Duration
 
         fileprivate init(counts: [Int], sum: Duration) { (self.counts, self.sum) = (counts, sum) }
 
         /// Of no values.
-        package init() { self.init(counts: Array(repeating: 0, count: LatencyHistogram.buckets), sum: .zero) }
+        public init() { self.init(counts: Array(repeating: 0, count: LatencyHistogram.buckets), sum: .zero) }
 
-        package static func + (left: Total, right: Total) -> Total {
+        public static func + (left: Total, right: Total) -> Total {
             Total(counts: zip(left.counts, right.counts).map { $0 &+ $1 }, sum: left.sum + right.sum)
         }
     }

@@ -2,13 +2,13 @@ import Synchronization
 
 /// The one thread on which everything runs that waits.
 @globalActor
-package actor Loop {
-    package static let shared = Loop()
+public actor Loop {
+    public static let shared = Loop()
 
     /// The queue that a running event loop serves.
-    package static let executor = LoopExecutor()
+    public static let executor = LoopExecutor()
 
-    package nonisolated var unownedExecutor: UnownedSerialExecutor {
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
         unsafe Self.executor.asUnownedSerialExecutor()
     }
 
@@ -16,15 +16,14 @@ package actor Loop {
     ///
     /// A bare `Task { @Loop in … }` would wake Dispatch's thread pool; this does not.
     @discardableResult
-    package nonisolated static func spawn(_ operation: @escaping @Sendable @Loop () async -> Void) -> Task<Void, Never>
-    {
+    public nonisolated static func spawn(_ operation: @escaping @Sendable @Loop () async -> Void) -> Task<Void, Never> {
         Task(executorPreference: executor) { await operation() }
     }
 }
 
 /// The time for the loop's classes: the event loop's own clock in the daemon, a manual one in tests.
 @Loop
-package protocol LoopClock: AnyObject, Sendable {
+public protocol LoopClock: AnyObject, Sendable {
     /// The present time, read once per turn of the loop.
     var now: Instant { get }
 
@@ -33,7 +32,7 @@ package protocol LoopClock: AnyObject, Sendable {
 }
 
 extension LoopClock {
-    package func schedule(after duration: Duration, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+    public func schedule(after duration: Duration, _ body: @escaping @Loop () -> Void) -> LoopTimer {
         schedule(at: now + duration, body)
     }
 
@@ -41,7 +40,7 @@ extension LoopClock {
     ///
     /// - Returns: whether the instant was reached.
     @discardableResult
-    package func sleep(until instant: Instant) async -> Bool {
+    public func sleep(until instant: Instant) async -> Bool {
         let sleeper = Sleeper()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -72,37 +71,37 @@ private final class Sleeper: Sendable {
 
 /// A scheduled call; cancelling one that has run, or twice, does nothing.
 @Loop
-package final class LoopTimer: Sendable {
+public final class LoopTimer: Sendable {
     /// The work still to be done; nil once run or cancelled, so that nothing it holds outlives it.
     private var body: (@Loop () -> Void)?
 
-    package init(_ body: @escaping @Loop () -> Void) { self.body = body }
+    public init(_ body: @escaping @Loop () -> Void) { self.body = body }
 
-    package var isPending: Bool { body != nil }
+    public var isPending: Bool { body != nil }
 
-    package func cancel() { body = nil }
+    public func cancel() { body = nil }
 
     /// Runs the work if it is still wanted. For clocks.
-    package func fire() { body.take()?() }
+    public func fire() { body.take()?() }
 }
 
 /// Work under way that can be cancelled.
 @Loop
-package protocol Cancellable: AnyObject, Sendable {
+public protocol Cancellable: AnyObject, Sendable {
     /// Cancels the work at once: its completion is not called any more. Does nothing after the end.
     func cancel()
 }
 
 /// Asynchronous work on the loop, with a callback at its end.
 @Loop
-package final class SpawnedWork<Value: Sendable>: Cancellable {
+public final class SpawnedWork<Value: Sendable>: Cancellable {
     private var done: (@Loop (Value) -> Void)?
     private var task: Task<Void, Never>?
 
     /// - Parameters:
     ///   - work: begun at the next turn of the loop; its task is cancelled by `cancel()`.
     ///   - done: called once with its result, never before this returns.
-    package init(_ work: @escaping @Sendable @Loop () async -> Value, done: @escaping @Loop (Value) -> Void) {
+    public init(_ work: @escaping @Sendable @Loop () async -> Value, done: @escaping @Loop (Value) -> Void) {
         self.done = done
         task = Loop.spawn { [self] in
             let value = await work()
@@ -111,14 +110,14 @@ package final class SpawnedWork<Value: Sendable>: Cancellable {
         }
     }
 
-    package func cancel() {
+    public func cancel() {
         done = nil
         task.take()?.cancel()
     }
 }
 
 /// The thread that runs a `LoopExecutor`: it can be woken, and can identify itself.
-package protocol LoopThread: AnyObject, Sendable {
+public protocol LoopThread: AnyObject, Sendable {
     /// Makes the thread call `LoopExecutor.runJobs()` soon. Called from any thread.
     func wake()
     /// Whether the caller runs on this thread.
@@ -126,7 +125,7 @@ package protocol LoopThread: AnyObject, Sendable {
 }
 
 /// The queue behind `@Loop`: first in, first out, filled from any thread, emptied by one.
-package final class LoopExecutor: SerialExecutor, TaskExecutor {
+public final class LoopExecutor: SerialExecutor, TaskExecutor {
     private struct State {
         var jobs: [UnownedJob] = []
         var idleWaiters: [CheckedContinuation<Void, Never>] = []
@@ -140,7 +139,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     /// path for a contended mutex; an acquiring load and a releasing store show it the order.
     private let turns = Atomic<Int>(0)
 
-    package init() {}
+    public init() {}
 
     private func withState<Result>(_ body: (inout State) -> Result) -> Result {
         state.withLock { state in
@@ -151,7 +150,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     }
 
     /// Sets the thread that will run the jobs; one for the life of the process.
-    package func attach(_ thread: any LoopThread) {
+    public func attach(_ thread: any LoopThread) {
         let pending = withState { state in
             state.thread = thread
             return !state.jobs.isEmpty
@@ -159,7 +158,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
         if pending { thread.wake() }
     }
 
-    package func enqueue(_ job: consuming ExecutorJob) {
+    public func enqueue(_ job: consuming ExecutorJob) {
         let unowned = UnownedJob(job)
         let sleeper: (any LoopThread)? = withState { state in
             state.jobs.append(unowned)
@@ -171,7 +170,7 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     /// Runs what is queued, and what that queues, up to `limit` jobs so that sockets get their turn.
     ///
     /// - Returns: whether jobs are left. Only the attached thread calls this.
-    package func runJobs(limit: Int = 1_024) -> Bool {
+    public func runJobs(limit: Int = 1_024) -> Bool {
         var left = limit
         while left > 0 {
             let batch = withState { state in
@@ -200,23 +199,23 @@ package final class LoopExecutor: SerialExecutor, TaskExecutor {
     }
 
     /// Whether `runJobs` would have something to do.
-    package var hasJobs: Bool { withState { !$0.jobs.isEmpty || !$0.idleWaiters.isEmpty } }
+    public var hasJobs: Bool { withState { !$0.jobs.isEmpty || !$0.idleWaiters.isEmpty } }
 
     /// Returns once no job is left to run: every other task waits for a timer, a socket or another task.
     @Loop
-    package func idle() async {
+    public func idle() async {
         await withCheckedContinuation { continuation in
             withState { $0.idleWaiters.append(continuation) }
         }
     }
 
-    package func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }
+    public func asUnownedSerialExecutor() -> UnownedSerialExecutor { unsafe UnownedSerialExecutor(ordinary: self) }
 
-    package func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
+    public func asUnownedTaskExecutor() -> UnownedTaskExecutor { unsafe UnownedTaskExecutor(ordinary: self) }
 
-    package func isIsolatingCurrentContext() -> Bool? { withState { $0.thread }?.isCurrent() ?? false }
+    public func isIsolatingCurrentContext() -> Bool? { withState { $0.thread }?.isCurrent() ?? false }
 
-    package func checkIsolated() {
+    public func checkIsolated() {
         precondition(isIsolatingCurrentContext() == true, "called off the loop thread")
     }
 }

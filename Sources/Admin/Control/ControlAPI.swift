@@ -1,11 +1,11 @@
-package import DNSServer
+public import DNSServer
 import DNSWire
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// The running server, as read and controlled by the control API.
 @Loop
-package protocol ControlTarget: AnyObject, Sendable {
+public protocol ControlTarget: AnyObject, Sendable {
     /// Does what a command wants. What it changes is on disk before this returns, where there is a cache on disk that can be used.
     func perform(_ command: ControlCommand) async throws(ControlFault) -> CommandReport
 
@@ -19,15 +19,15 @@ package protocol ControlTarget: AnyObject, Sendable {
 
 /// The control API: each request is a command, to which the server has a report, or a stream of queries.
 @Loop
-package struct ControlAPI: HTTPService {
+public struct ControlAPI: HTTPService {
     /// The most bytes of a body; the longest useful one has some 300.
     nonisolated static let bodyLimit = 4_096
 
     private let target: any ControlTarget
 
-    package nonisolated init(target: any ControlTarget) { self.target = target }
+    public nonisolated init(target: any ControlTarget) { self.target = target }
 
-    package func respond(
+    public func respond(
         to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
         Loop.spawn { reply(await response(to: request)) }
@@ -35,7 +35,7 @@ package struct ControlAPI: HTTPService {
     }
 
     /// Executes the request; every fault of it becomes a response.
-    package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
+    public func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard request.body.count <= Self.bodyLimit else {
             return .fault(.contentTooLarge, "a body has at most \(Self.bodyLimit) bytes", to: request)
         }

@@ -1,29 +1,29 @@
 import DNSWire
 import Glibc
-package import HTTPDNS
+public import HTTPDNS
 import Platform
 import Scheduling
 
 /// The client of the control API for the commands: one request after the other over the server's Unix socket. Blocks.
-package struct ControlClient {
+public struct ControlClient {
     private let socket: String
     private let timeout: Duration
 
     /// - Parameter timeout: the longest time of a request, up to an hour; a part of a millisecond is left out.
-    package init(socket: String, timeout: Duration) {
+    public init(socket: String, timeout: Duration) {
         self.socket = socket
         self.timeout = timeout
     }
 
     /// Sends a GET request.
-    package func get(
+    public func get(
         _ path: String, _ parameters: [(String, String)] = [], as form: ReportForm
     ) throws(ControlError) -> CommandOutput {
         try perform(Self.target(path, parameters), form, body: nil)
     }
 
     /// Sends a POST request.
-    package func post(
+    public func post(
         _ path: String, as form: ReportForm, _ members: (inout JSONWriter) -> Void = { _ in }
     ) throws(ControlError) -> CommandOutput {
         try perform(path, form, body: JSONWriter.object(members))
@@ -32,7 +32,7 @@ package struct ControlClient {
     /// Sends a GET request whose response has no end, until the server ends it.
     ///
     /// - Parameter take: called with each line as it comes, without its end; returns false to end it.
-    package func follow(
+    public func follow(
         _ path: String, _ parameters: [(String, String)], as form: ReportForm, _ take: @escaping (String) -> Bool
     ) throws(ControlError) {
         let response = try exchange(Self.target(path, parameters), form, body: nil, lines: take)
@@ -153,13 +153,13 @@ package struct ControlClient {
 }
 
 /// The error of a failed request.
-package struct ControlError: Error {
+public struct ControlError: Error {
     /// The server's status; nil when it could not be reached.
-    package let status: Int?
+    public let status: Int?
     /// One line for people.
-    package let text: String
+    public let text: String
 
-    package init(status: Int?, text: String) { (self.status, self.text) = (status, text) }
+    public init(status: Int?, text: String) { (self.status, self.text) = (status, text) }
 }
 
 /// A response that the server ends with the connection, as far as it has come.

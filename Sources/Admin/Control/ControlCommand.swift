@@ -1,11 +1,11 @@
-package import DNSCache
+public import DNSCache
 import DNSResolver
 import DNSServer
-package import DNSWire
+public import DNSWire
 import HTTPDNS
 
 /// What a request of the control API wants, read and checked: GET reads, POST changes. Documented in Documentation/Control.md.
-package enum ControlCommand: Equatable, Sendable {
+public enum ControlCommand: Equatable, Sendable {
     /// What the server is and does, and the signed policy.
     case status, policy
     /// Answers of the names below `suffix`, or all: at least one, from where an earlier report ended, with all their records or
@@ -89,7 +89,7 @@ package enum ControlCommand: Equatable, Sendable {
     }
 
     /// Whether it changes what the next process is to find.
-    package var isChange: Bool {
+    public var isChange: Bool {
         switch self {
         case .flush, .turn, .reportBad, .forgetBad, .reload: true
         case .status, .policy, .list, .show, .why, .trace, .badAddresses, .tryReload: false
@@ -109,20 +109,20 @@ package enum ControlCommand: Equatable, Sendable {
 }
 
 /// A fault of a request.
-package struct ControlFault: Error {
+public struct ControlFault: Error {
     let status: HTTPServerResponse.Status
     let text: String
 
     init(_ status: HTTPServerResponse.Status, _ text: String) { (self.status, self.text) = (status, text) }
 
     /// What is named is not there.
-    package static func notFound(_ text: String) -> ControlFault { ControlFault(.notFound, text) }
+    public static func notFound(_ text: String) -> ControlFault { ControlFault(.notFound, text) }
 
     /// What is named makes no sense.
-    package static func wrong(_ text: String) -> ControlFault { ControlFault(.badRequest, text) }
+    public static func wrong(_ text: String) -> ControlFault { ControlFault(.badRequest, text) }
 
     /// It cannot be done now.
-    package static func unavailable(_ text: String) -> ControlFault { ControlFault(.unavailable, text) }
+    public static func unavailable(_ text: String) -> ControlFault { ControlFault(.unavailable, text) }
 }
 
 /// What a request says, by its keys: the parameters of its query, or the members of its body.

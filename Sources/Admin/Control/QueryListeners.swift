@@ -1,9 +1,9 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The clients that are sent the answered queries. While there are none, nothing need be passed to it.
 @Loop
-package final class QueryListeners {
+public final class QueryListeners {
     /// The most at once.
     nonisolated static let limit = 4
 
@@ -11,12 +11,12 @@ package final class QueryListeners {
     /// References that keep nothing.
     private var listeners: [@Loop () -> QueryListener?] = []
 
-    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+    public nonisolated init(clock: any LoopClock) { self.clock = clock }
 
-    package var isEmpty: Bool { listeners.allSatisfy { $0() == nil } }
+    public var isEmpty: Bool { listeners.allSatisfy { $0() == nil } }
 
     /// Adds a listener; nil when there are as many as may be.
-    package func add(_ filter: QueryFilter) -> QueryListener? {
+    public func add(_ filter: QueryFilter) -> QueryListener? {
         removeStalled()
         guard listeners.count < Self.limit else { return nil }
         let listener = QueryListener(filter, clock: clock)
@@ -29,7 +29,7 @@ package final class QueryListeners {
     /// - Parameters:
     ///   - name: of the question, as received; nil when it could not be parsed.
     ///   - report: called once if any wants it and has room.
-    package func add(
+    public func add(
         _ name: Name?, from client: IPAddress, source: String, _ provider: String, took: Duration,
         _ report: () -> QueryReport
     ) {
@@ -46,7 +46,7 @@ package final class QueryListeners {
     }
 
     /// Counts queries that never came here, so that it is not known which listeners want them.
-    package func missed(_ count: Int) {
+    public func missed(_ count: Int) {
         removeStalled()
         for listener in listeners { listener()?.missed(count) }
     }
@@ -65,7 +65,7 @@ package final class QueryListeners {
 /// A client of the control API that is sent the answered queries as they come. It listens as long as it is referenced, or
 /// until it has read nothing for so long that its place is another's.
 @Loop
-package final class QueryListener {
+public final class QueryListener {
     /// The most bytes of queries that wait to be sent; more are left out and counted.
     nonisolated static let limit = 256 << 10
     /// How long a client may read nothing while queries are left out.
@@ -126,22 +126,22 @@ package final class QueryListener {
 }
 
 /// Which answered queries a listener wants; empty, all.
-package struct QueryFilter: Equatable, Sendable {
+public struct QueryFilter: Equatable, Sendable {
     /// In which form: `text` or `objects`.
     var form = ReportForm.objects
     /// Only queries for this name and those below it, in lower case.
-    package var suffix: Name?
+    public var suffix: Name?
     /// Only queries of clients in this network.
-    package var network: AddressPrefix?
+    public var network: AddressPrefix?
     /// Only queries with this source, or this provider, as the log of queries has them.
-    package var source: String?
+    public var source: String?
     /// Only queries that took longer; nil: any.
-    package var slower: Duration?
+    public var slower: Duration?
 
     /// The longest time to filter by.
     static let slowest: Duration = .seconds(60)
 
-    package init() {}
+    public init() {}
 
     /// Whether a query is wanted.
     ///

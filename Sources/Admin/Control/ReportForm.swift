@@ -2,7 +2,7 @@ import DNSServer
 import HTTPDNS
 
 /// The form in which a client takes a report: the first that its `Accept` names, JSON where it names none.
-package enum ReportForm: String, Sendable {
+public enum ReportForm: String, Sendable {
     case json = "application/json"
     /// What a command prints.
     case text = "text/plain"
@@ -23,40 +23,40 @@ package enum ReportForm: String, Sendable {
     }
 
     /// A line of cells. What is in them, a display shows and does not act on, and no cell has a tab or an end of a line.
-    package static func row(_ cells: [String]) -> String {
+    public static func row(_ cells: [String]) -> String {
         cells.map { VisibleText($0).description }.joined(separator: "\t")
     }
 
     /// The cells of a line.
-    package static func cells(of line: Substring) -> [String] {
+    public static func cells(of line: Substring) -> [String] {
         line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     }
 }
 
 /// What a command prints of a report, and how it ends.
-package struct CommandOutput {
+public struct CommandOutput {
     /// For standard output: lines without the last end; empty: nothing.
-    package let text: String
+    public let text: String
     /// For standard error, one line each.
-    package let remarks: [String]
+    public let remarks: [String]
     /// The exit status of the command; 0: done.
-    package let exitStatus: Int32
+    public let exitStatus: Int32
     /// From where a list continues; nil at its end.
-    package let next: String?
+    public let next: String?
 
-    package init(_ text: String, remarks: [String] = [], exitStatus: Int32 = 0, next: String? = nil) {
+    public init(_ text: String, remarks: [String] = [], exitStatus: Int32 = 0, next: String? = nil) {
         (self.text, self.remarks, self.exitStatus, self.next) = (text, remarks, exitStatus, next)
     }
 
     /// The lines of a list.
-    package var lines: [Substring] { text.split(separator: "\n") }
+    public var lines: [Substring] { text.split(separator: "\n") }
 
     /// The cells of a reply in rows.
-    package var rows: [[String]] { lines.map(ReportForm.cells) }
+    public var rows: [[String]] { lines.map(ReportForm.cells) }
 }
 
 /// What the server says to a command, in each form that a client may take; what is not asked for is not made.
-package struct CommandReport {
+public struct CommandReport {
     fileprivate let json: () -> String
     fileprivate let output: () -> CommandOutput
     fileprivate let rows: (() -> [[String]])?
@@ -70,7 +70,7 @@ package struct CommandReport {
     ///   - rows: the same for commands that decide by it or put it together; nil: there is none, and they get JSON.
     ///   - objects: a list, an object a line; nil: it is none.
     ///   - isRefused: whether nothing was changed, as the report says.
-    package init(
+    public init(
         _ json: @autoclosure @escaping () -> String, _ output: @autoclosure @escaping () -> CommandOutput,
         rows: (() -> [[String]])? = nil, objects: (() -> [String])? = nil, next: String? = nil, isRefused: Bool = false
     ) {

@@ -1,23 +1,23 @@
-package import Scheduling
+public import Scheduling
 
 /// The kind of a family, by the word of its TYPE line.
-package enum MetricKind: String, Sendable {
+public enum MetricKind: String, Sendable {
     case counter, gauge, histogram
 }
 
 /// A family of metrics: its name, its kind, one sentence of help, and what gives its values.
-package struct MetricFamily<Source>: Sendable {
+public struct MetricFamily<Source>: Sendable {
     /// The label names and values of a sample, in order.
-    package typealias Labels = KeyValuePairs<String, String>
+    public typealias Labels = KeyValuePairs<String, String>
 
-    package let name: String
-    package let kind: MetricKind
+    public let name: String
+    public let kind: MetricKind
     private let help: String
     private let write: @Loop @Sendable (Source, inout Samples) -> Void
 
     /// - Parameter name: without prefix and without the `_total` of a counter. One that begins with `process_` is what programs
     ///   of all kinds have under this name, and gets no prefix. One that ends in a base unit of Prometheus has this unit.
-    package init(
+    public init(
         _ name: String, _ kind: MetricKind, _ help: String,
         write: @escaping @Loop @Sendable (Source, inout Samples) -> Void
     ) {
@@ -26,7 +26,7 @@ package struct MetricFamily<Source>: Sendable {
     }
 
     /// A family with one sample; without a value it is left out.
-    package init(
+    public init(
         _ name: String, _ kind: MetricKind, _ help: String,
         _ value: @escaping @Loop @Sendable (Source) -> some MetricValue
     ) {
@@ -34,7 +34,7 @@ package struct MetricFamily<Source>: Sendable {
     }
 
     /// A family with a sample for each value of a label; those without a value are left out.
-    package init<Value: MetricValue>(
+    public init<Value: MetricValue>(
         _ name: String, _ kind: MetricKind, _ help: String, by label: String,
         _ values: @escaping @Loop @Sendable (Source) -> [(String, Value)]?
     ) {
@@ -45,7 +45,7 @@ package struct MetricFamily<Source>: Sendable {
 
     /// The lines of the family; none without samples.
     @Loop
-    package func text(of source: Source, in format: MetricsFormat) -> String {
+    public func text(of source: Source, in format: MetricsFormat) -> String {
         var samples = Samples(name: kind == .counter ? name + "_total" : name)
         write(source, &samples)
         guard !samples.text.isEmpty else { return "" }
@@ -57,16 +57,16 @@ package struct MetricFamily<Source>: Sendable {
     }
 
     /// The samples of one family.
-    package struct Samples {
+    public struct Samples {
         fileprivate let name: String
         fileprivate var text = ""
 
-        package mutating func sample(_ labels: Labels, _ value: some MetricValue) {
+        public mutating func sample(_ labels: Labels, _ value: some MetricValue) {
             if let number = value.number { write(name, labels.map { ($0.key, $0.value) }, number) }
         }
 
         /// The buckets, count and sum of one histogram.
-        package mutating func histogram(_ labels: Labels, _ histogram: LatencyHistogram.Total) {
+        public mutating func histogram(_ labels: Labels, _ histogram: LatencyHistogram.Total) {
             let labels = labels.map { ($0.key, $0.value) }
             var count = 0
             let bounds = LatencyHistogram.bounds.map { "\($0 / .seconds(1))" } + ["+Inf"]
@@ -105,29 +105,29 @@ package struct MetricFamily<Source>: Sendable {
 }
 
 /// What a sample can be; true is 1.
-package protocol MetricValue {
+public protocol MetricValue {
     /// Nil: there is none.
     var number: Double? { get }
 }
 
 extension Double: MetricValue {
-    package var number: Double? { self }
+    public var number: Double? { self }
 }
 
 extension Int: MetricValue {
-    package var number: Double? { Double(self) }
+    public var number: Double? { Double(self) }
 }
 
 extension Bool: MetricValue {
-    package var number: Double? { self ? 1 : 0 }
+    public var number: Double? { self ? 1 : 0 }
 }
 
 extension Optional: MetricValue where Wrapped: MetricValue {
-    package var number: Double? { flatMap(\.number) }
+    public var number: Double? { flatMap(\.number) }
 }
 
 /// The text forms in which Prometheus takes metrics.
-package enum MetricsFormat: Sendable {
+public enum MetricsFormat: Sendable {
     /// Prometheus text exposition, version 0.0.4 (prometheus.io/docs/instrumenting/exposition_formats).
     case prometheus
     /// OpenMetrics 1.0.0 (RFC draft-richih-opsawg-openmetrics-00), for clients that ask for it.

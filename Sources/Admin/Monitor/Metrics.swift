@@ -1,10 +1,10 @@
 import Scheduling
 
 /// The metrics whose values `status` has, in order. Documentation/Monitoring.md has a line for each.
-package enum Metrics {
-    package typealias Family = MetricFamily<StatusReport>
+public enum Metrics {
+    public typealias Family = MetricFamily<StatusReport>
 
-    package static let all: [Family] =
+    public static let all: [Family] =
         server + queries + cache + shared + providers + addresses + network
 
     private static let server: [Family] = [

@@ -1,12 +1,12 @@
-package import DNSServer
-package import DNSWire
+public import DNSServer
+public import DNSWire
 import HTTPDNS
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// The running server, as read by the monitoring interface.
 @Loop
-package protocol MonitorTarget: AnyObject, Sendable {
+public protocol MonitorTarget: AnyObject, Sendable {
     /// The names by which people may ask for the page.
     var hosts: HTTPHosts { get }
     var status: StatusReport { get }
@@ -26,19 +26,19 @@ package protocol MonitorTarget: AnyObject, Sendable {
 
 /// The monitoring interface: reads alone. Documented in Documentation/Monitoring.md.
 @Loop
-package struct MonitorAPI: HTTPService {
+public struct MonitorAPI: HTTPService {
     private let target: any MonitorTarget
     /// Whether names are looked up and shown: only where no other machine can ask.
     private let looksUp: Bool
     /// What was answered before a page is opened.
     private let history: TrafficHistory
 
-    package init(target: any MonitorTarget, looksUp: Bool, clock: any LoopClock) {
+    public init(target: any MonitorTarget, looksUp: Bool, clock: any LoopClock) {
         (self.target, self.looksUp) = (target, looksUp)
         history = TrafficHistory(clock: clock) { [weak target] in target?.traffic ?? TrafficReport() }
     }
 
-    package func respond(
+    public func respond(
         to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
         Loop.spawn { reply(await response(to: request)) }
@@ -46,7 +46,7 @@ package struct MonitorAPI: HTTPService {
     }
 
     /// Answers the request; every fault of it becomes a response.
-    package func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
+    public func response(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard [.get, .head].contains(request.method) else {
             return HTTPServerResponse(
                 .methodNotAllowed, .text, ["this interface is read-only: GET or HEAD"], fields: [("allow", "GET, HEAD")]

@@ -1,11 +1,11 @@
-package import Scheduling
+public import Scheduling
 
 /// What the server counted in the last hour, in steps of 30 seconds, and in the last day, in steps of 12 minutes: charts begin
 /// before the page is opened, and the verdict knows the last five minutes.
 ///
 /// It takes some 32 KiB whatever happens, and wakes the loop at the end of each step of 30 seconds, as long as it exists.
 @Loop
-package final class TrafficHistory {
+public final class TrafficHistory {
     /// The steps of one length.
     struct Chart {
         /// The most steps that are held.
@@ -114,20 +114,20 @@ final class HistoryReader {
 
 /// What the server has counted since its start, as far as the page's charts show it; nothing in it names a client or a domain
 /// name.
-package struct TrafficReport: Sendable {
+public struct TrafficReport: Sendable {
     /// A label's value, and how long the things that have it took.
-    package typealias Latencies = (label: String, histogram: LatencyHistogram.Total)
+    public typealias Latencies = (label: String, histogram: LatencyHistogram.Total)
 
     /// From query to response, by the source of the answer; always the same sources.
-    package var answers: [Latencies] = []
+    public var answers: [Latencies] = []
     /// From request to response, by provider.
-    package var providers: [Latencies] = []
+    public var providers: [Latencies] = []
     /// Requests to providers.
-    package var calls = 0
+    public var calls = 0
     /// Queries without an answer of any source, beyond what the server can take.
-    package var unanswered = 0
+    public var unanswered = 0
 
-    package init() {}
+    public init() {}
 
     /// The answers by source, the same by bucket of their time, the calls, and what was not answered. They may wrap: only
     /// differences are used.

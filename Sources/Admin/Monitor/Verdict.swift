@@ -1,8 +1,8 @@
-import HTTPDNS
+public import HTTPDNS
 
 /// Something that is wrong on this machine or in its network, and what mends it: for `doctor` and for the page.
-package struct Finding: JSONRecord {
-    package enum Severity: String, JSONValue {
+public struct Finding: JSONRecord {
+    public enum Severity: String, JSONValue {
         /// Names are not answered, or not by this server; or a hanging machine keeps that from being known.
         case error
         /// Names are answered; a protection or a reserve is missing.
@@ -10,16 +10,16 @@ package struct Finding: JSONRecord {
     }
 
     /// A word for scripts that does not change, such as `port.held`.
-    @Member("key") package private(set) var key = ""
-    @Member("severity") package private(set) var severity = Severity.error
+    @Member("key") public private(set) var key = ""
+    @Member("severity") public private(set) var severity = Severity.error
     /// What is wrong, with the evidence: one line.
-    @Member("sentence") package private(set) var sentence = ""
+    @Member("sentence") public private(set) var sentence = ""
     /// The command or setting that mends it: one line.
-    @Member("remedy") package private(set) var remedy = ""
+    @Member("remedy") public private(set) var remedy = ""
     /// The provider that it is about; empty: none. No member in JSON.
-    package let provider: String
+    public let provider: String
 
-    package init(
+    public init(
         _ key: String, _ severity: Severity, _ sentence: String, mend remedy: String, of provider: String = ""
     ) {
         self.provider = provider
@@ -29,12 +29,12 @@ package struct Finding: JSONRecord {
 
 extension [Finding] {
     /// One that is an error.
-    package static func error(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+    public static func error(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
         [Finding(key, .error, sentence, mend: remedy)]
     }
 
     /// One that is a warning.
-    package static func warning(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
+    public static func warning(_ key: String, _ sentence: String, mend remedy: String) -> [Finding] {
         [Finding(key, .warning, sentence, mend: remedy)]
     }
 }

@@ -1,50 +1,50 @@
-package import DNSCache
-package import DNSResolver
-package import DNSWire
+public import DNSCache
+public import DNSResolver
+public import DNSWire
 import HTTPDNS
 
 /// Cached answers.
-package struct CacheReport: JSONRecord {
-    @Member("entries") package var entries: [Entry] = []
+public struct CacheReport: JSONRecord {
+    @Member("entries") public var entries: [Entry] = []
     /// The cursor from which to continue; nil at the end.
-    @Member("next") package var next: String?
+    @Member("next") public var next: String?
     /// Forged answers of LocalDNS for the name; only where one name was requested.
-    @Member("forged") package var forged: [ForgedAddress] = []
+    @Member("forged") public var forged: [ForgedAddress] = []
 
-    package init() {}
+    public init() {}
 
-    package init(entries: [Entry], next: String?, forged: [ForgedAddress] = []) {
+    public init(entries: [Entry], next: String?, forged: [ForgedAddress] = []) {
         (self.entries, self.next, self.forged) = (entries, next, forged)
     }
 
     /// One answer.
-    package struct Entry: JSONRecord {
-        @Member("name") package var name = ""
-        @Member("type") package var type = ""
+    public struct Entry: JSONRecord {
+        @Member("name") public var name = ""
+        @Member("type") public var type = ""
         /// The RCODE's name, or `NODATA`.
-        @Member("status") package var status = ""
+        @Member("status") public var status = ""
         /// Whether it was queried with DNSSEC's DO or CD bit.
-        @Member("signed") package var isSigned = false
-        @Member("addresses") package var addresses: [String] = []
+        @Member("signed") public var isSigned = false
+        @Member("addresses") public var addresses: [String] = []
         /// The remaining seconds of the TTL, 0 once it is stale; and seconds since it was stored.
-        @Member("ttl") package var ttl = 0
-        @Member("age") package var age = 0
+        @Member("ttl") public var ttl = 0
+        @Member("age") public var age = 0
         /// Whether its TTL has expired.
-        @Member("stale") package var isStale = false
+        @Member("stale") public var isStale = false
         /// Whether it is never given to clients: it was decided by another policy, or is too old.
-        @Member("unusable") package var isUnusable = false
+        @Member("unusable") public var isUnusable = false
         /// The word for the source of the answer.
-        @Member("source") package var source = ""
+        @Member("source") public var source = ""
         /// The provider that gave it; empty where none did.
-        @Member("provider") package var provider = ""
+        @Member("provider") public var provider = ""
         /// The network of the clients for which it is valid, or `no network`; empty: it is valid for all.
-        @Member("clients") package var clients = ""
+        @Member("clients") public var clients = ""
         /// The address of the server that gave it; empty when there was none.
-        @Member("server") package var server = ""
+        @Member("server") public var server = ""
         /// All its records; only where they were requested.
-        @Member("records") package var records: [CachedRecord] = []
+        @Member("records") public var records: [CachedRecord] = []
 
-        package init() {}
+        public init() {}
 
         /// Whether it has records that may be given to a client.
         var isAnswer: Bool { status == "NOERROR" && !isUnusable }
@@ -52,23 +52,23 @@ package struct CacheReport: JSONRecord {
 }
 
 /// A record as text.
-package struct CachedRecord: JSONRecord {
-    @Member("name") package var name = ""
-    @Member("type") package var type = ""
+public struct CachedRecord: JSONRecord {
+    @Member("name") public var name = ""
+    @Member("type") public var type = ""
     /// The remaining seconds of the TTL.
-    @Member("ttl") package var ttl = 0
-    @Member("data") package var data = ""
+    @Member("ttl") public var ttl = 0
+    @Member("data") public var data = ""
 
-    package init() {}
+    public init() {}
 
     /// - Parameter age: seconds since it came, not negative.
-    package init(_ record: Record, age: Int = 0) {
+    public init(_ record: Record, age: Int = 0) {
         (name, type, data) = (record.name.description, record.type.description, record.dataText)
         ttl = Int(record.ttl) - min(age, Int(record.ttl))
     }
 
     /// One line, as in a master file.
-    package var text: String { "\(name) \(ttl) \(type) \(data)" }
+    public var text: String { "\(name) \(ttl) \(type) \(data)" }
 }
 
 extension CacheReport.Entry {
@@ -77,7 +77,7 @@ extension CacheReport.Entry {
     /// - Parameters:
     ///   - age: seconds since it was stored, not negative.
     ///   - lifetime: its original TTL in seconds, not negative.
-    package init(
+    public init(
         _ question: Question, _ packed: PackedAnswer, isSigned: Bool, isNegative: Bool, age: Int, lifetime: Int,
         source: SourceName, withRecords: Bool
     ) {
@@ -102,7 +102,7 @@ extension CacheReport {
     /// A line for each answer; empty where there is none.
     ///
     /// - Parameter rows: those of the entries, in order.
-    package static func listText(_ rows: [[String]]) -> String {
+    public static func listText(_ rows: [[String]]) -> String {
         guard !rows.isEmpty else { return "" }
         let head = [["NAME", "TYPE", "LEFT", "AGE", "SOURCE", "ADDRESSES"]]
         let lines = rows.flatMap { row in
@@ -143,7 +143,7 @@ extension CacheReport {
     /// What `cache show` prints.
     ///
     /// - Parameter types: not nil for `query --via cache`, and a report with entries of these types alone.
-    package func output(for name: String, _ types: [String]? = nil) -> CommandOutput {
+    public func output(for name: String, _ types: [String]? = nil) -> CommandOutput {
         let isFound = types == nil ? !entries.isEmpty : entries.contains(where: \.isAnswer)
         let missing =
             types.map { "\(name) \($0.joined(separator: " ")) is not cached" } ?? "nothing is cached under \(name)"
@@ -155,10 +155,10 @@ extension CacheReport {
 
 extension CacheReport.Entry {
     /// Its line in the form of a list.
-    package func line(_ form: ReportForm) -> String { form == .rows ? ReportForm.row(row) : json }
+    public func line(_ form: ReportForm) -> String { form == .rows ? ReportForm.row(row) : json }
 
     /// The words of its line for people.
-    package var row: [String] {
+    public var row: [String] {
         [
             name, type + (isSigned ? "+" : ""), leftText, "\(age)", sourceText,
             addresses.isEmpty ? isAnswer ? "-" : status : addresses.joined(separator: " "),
@@ -175,29 +175,29 @@ extension CacheReport.Entry {
 }
 
 /// An address that LocalDNS gave for a protected name, and whose certificate is not valid for the name.
-package struct ForgedAddress: JSONRecord {
-    @Member("name") package var name = ""
-    @Member("address") package var address = ""
+public struct ForgedAddress: JSONRecord {
+    @Member("name") public var name = ""
+    @Member("address") public var address = ""
     /// The server of LocalDNS that gave it last; empty when that is not known.
-    @Member("server") package var server = ""
-    @Member("port") package var port = 0
+    @Member("server") public var server = ""
+    @Member("port") public var port = 0
     /// Why the certificate is refused.
-    @Member("reason") package var reason = ""
+    @Member("reason") public var reason = ""
     /// Subject and issuer of the certificate; empty if they could not be parsed.
-    @Member("subject") package var subject = ""
-    @Member("issuer") package var issuer = ""
+    @Member("subject") public var subject = ""
+    @Member("issuer") public var issuer = ""
     /// SHA-256 of the certificate, hexadecimal.
-    @Member("sha256") package var fingerprint = ""
+    @Member("sha256") public var fingerprint = ""
     /// When it was seen first and last, ISO 8601 in UTC.
-    @Member("first") package var first = ""
-    @Member("last") package var last = ""
+    @Member("first") public var first = ""
+    @Member("last") public var last = ""
     /// The number of failed checks.
-    @Member("count") package var count = 0
+    @Member("count") public var count = 0
 
-    package init() {}
+    public init() {}
 
     /// One line: the name, the address, and the certificate that it showed.
-    package var text: String {
+    public var text: String {
         var text = "\(name) at \(address) port \(port): \(reason)"
         if !subject.isEmpty { text += "; subject \(subject)" }
         if !issuer.isEmpty { text += ", issuer \(issuer)" }

@@ -1,21 +1,21 @@
 import DNSWire
-package import HTTPDNS
+public import HTTPDNS
 
 /// The result of `reload`.
-package struct ReloadReport: JSONRecord {
+public struct ReloadReport: JSONRecord {
     /// Why the file was refused, as `check` prints it; empty when it was accepted.
-    @Member("errors") package var errors: [String] = []
-    @Member("warnings") package var warnings: [String] = []
+    @Member("errors") public var errors: [String] = []
+    @Member("warnings") public var warnings: [String] = []
     /// Keys that have changed but take effect at the next start only.
-    @Member("restart_needed") package var restartNeeded: [String] = []
+    @Member("restart_needed") public var restartNeeded: [String] = []
     /// Whether a restart takes what was refused: the cause is what the process has from its start alone, as its environment.
-    @Member("restart_mends") package var isMendedByRestart = false
-    @Member("generation") package var generation = 0
+    @Member("restart_mends") public var isMendedByRestart = false
+    @Member("generation") public var generation = 0
 
-    package init() {}
+    public init() {}
 
     /// What `reload` prints.
-    package var output: CommandOutput {
+    public var output: CommandOutput {
         CommandOutput(
             errors.isEmpty ? "the configuration is taken" : "",
             remarks: errors + warnings.map { "warning: \($0)" }
@@ -25,27 +25,27 @@ package struct ReloadReport: JSONRecord {
     }
 
     /// What `check` and `doctor` decide by.
-    package var rows: [[String]] {
+    public var rows: [[String]] {
         errors.map { ["error", $0] } + warnings.map { ["warning", $0] } + (isMendedByRestart ? [["restart-mends"]] : [])
     }
 }
 
 /// The state of the switch.
-package struct SwitchReport: JSONRecord {
-    @Member("switch", "on", "off") package var isOn = true
+public struct SwitchReport: JSONRecord {
+    @Member("switch", "on", "off") public var isOn = true
     /// Whether the signed policy switches HTTPDNS off, whatever this machine's own switch is.
-    @Member("off_by_policy", "yes", "no") package var isOffByPolicy = false
+    @Member("off_by_policy", "yes", "no") public var isOffByPolicy = false
     /// Whether the switch is on disk, and so outlasts the process.
-    @Member("stored", "yes", "no") package var isStored = true
-    @Member("generation") package var generation = 0
+    @Member("stored", "yes", "no") public var isStored = true
+    @Member("generation") public var generation = 0
 
-    package init(isOn: Bool, isOffByPolicy: Bool, isStored: Bool, generation: Int) {
+    public init(isOn: Bool, isOffByPolicy: Bool, isStored: Bool, generation: Int) {
         (self.isOn, self.isOffByPolicy, self.isStored) = (isOn, isOffByPolicy, isStored)
         self.generation = generation
     }
 
     /// What `switch` prints.
-    package var text: String {
+    public var text: String {
         if isOffByPolicy {
             return "HTTPDNS is off by the signed policy, whatever this machine's own switch is (httpdnsd policy show)"
         }
@@ -57,28 +57,28 @@ package struct SwitchReport: JSONRecord {
 }
 
 /// The addresses reported as bad, ordered by weight, the highest first.
-package struct BadAddressReport: JSONRecord {
-    @Member("addresses") package var addresses: [BadAddress] = []
+public struct BadAddressReport: JSONRecord {
+    @Member("addresses") public var addresses: [BadAddress] = []
     /// Cached answers removed by the change.
-    @Member("removed") package var removed = 0
+    @Member("removed") public var removed = 0
 
-    package init(addresses: [BadAddress], removed: Int) { (self.addresses, self.removed) = (addresses, removed) }
+    public init(addresses: [BadAddress], removed: Int) { (self.addresses, self.removed) = (addresses, removed) }
 
     /// An address reported as bad.
-    package struct BadAddress: JSONRecord {
-        @Member("address") package var address = ""
+    public struct BadAddress: JSONRecord {
+        @Member("address") public var address = ""
         /// In percent; 100 is one report just made.
-        @Member("weight_percent") package var weight = 0
+        @Member("weight_percent") public var weight = 0
         /// Seconds until the report expires, if the address is not reported again.
-        @Member("fades_seconds") package var fades = 0
+        @Member("fades_seconds") public var fades = 0
 
-        package init(address: String, weight: Int, fades: Int) {
+        public init(address: String, weight: Int, fades: Int) {
             (self.address, self.weight, self.fades) = (address, weight, fades)
         }
     }
 
     /// A line for each address.
-    package var text: String {
+    public var text: String {
         guard !addresses.isEmpty else { return "" }
         return PlainText.lines(
             [["ADDRESS", "WEIGHT", "FADES IN"]]
@@ -87,13 +87,13 @@ package struct BadAddressReport: JSONRecord {
 }
 
 /// What is cached of a name and why, as `why.NAME CH TXT` has it.
-package struct WhyReport: JSONRecord {
+public struct WhyReport: JSONRecord {
     /// Lines of `key=value` words, the last of which may be `reason=` and a sentence.
-    @Member("lines") package var lines: [String] = []
+    @Member("lines") public var lines: [String] = []
 
-    package init(lines: [String]) { self.lines = lines }
+    public init(lines: [String]) { self.lines = lines }
 
-    package func writeMembers(to writer: inout JSONWriter) {
+    public func writeMembers(to writer: inout JSONWriter) {
         writeOwnMembers(to: &writer)
         writer.member("entries", objects: lines, Self.write)
     }

@@ -1,18 +1,18 @@
-package import HTTPDNS
+public import HTTPDNS
 
 /// A report of the control API. Its members are the properties that are marked with `@Member`, in their order.
-package protocol JSONRecord: Equatable, JSONValue {
+public protocol JSONRecord: Equatable, JSONValue {
     /// Writes all members, and what follows from them.
     func writeMembers(to writer: inout JSONWriter)
 }
 
 extension JSONRecord {
     /// The report as one JSON object.
-    package var json: String { JSONWriter.text(of: self) }
+    public var json: String { JSONWriter.text(of: self) }
 
-    package func write(to writer: inout JSONWriter) { writer.object(writeMembers) }
+    public func write(to writer: inout JSONWriter) { writer.object(writeMembers) }
 
-    package func writeMembers(to writer: inout JSONWriter) { writeOwnMembers(to: &writer) }
+    public func writeMembers(to writer: inout JSONWriter) { writeOwnMembers(to: &writer) }
 
     func writeOwnMembers(to writer: inout JSONWriter) { for member in members { member.write(to: &writer) } }
 
@@ -23,9 +23,9 @@ extension JSONRecord {
 
 /// A property of a report that is a member of its JSON object, by its key.
 @propertyWrapper
-package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
+public struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     /// When a member is left out.
-    package enum Presence: Sendable {
+    public enum Presence: Sendable {
         case always
         /// Where it still has the value with which a report begins.
         case ifAny
@@ -36,18 +36,18 @@ package struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     private let omitted: Value?
     /// For true and for false, of a flag that is a word in JSON; else empty.
     private let words: [String]
-    package var wrappedValue: Value
+    public var wrappedValue: Value
 
-    package init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
+    public init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
         (self.wrappedValue, self.key, words) = (wrappedValue, key, [])
         omitted = presence == .ifAny ? wrappedValue : nil
     }
 
-    package init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
+    public init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
         self.init(wrappedValue: nil, key, presence)
     }
 
-    package init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {
+    public init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {
         (self.wrappedValue, self.key, omitted, words) = (wrappedValue, key, nil, [yes, no])
     }
 }
@@ -68,7 +68,7 @@ extension Member: ReportMember {
 
 extension JSONWriter {
     /// Writes a member that is an array of objects, one for each item.
-    package mutating func member<Item>(
+    public mutating func member<Item>(
         _ key: String, objects items: [Item], _ members: (Item, inout JSONWriter) -> Void
     ) {
         member(key, array: { writer in for item in items { writer.object { members(item, &$0) } } })

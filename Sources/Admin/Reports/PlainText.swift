@@ -1,10 +1,10 @@
 import HTTPDNS
 
 /// How reports are written for people.
-package enum PlainText {
+public enum PlainText {
     /// The lines of a table, its columns two spaces apart; the last one is not padded. Control characters, which texts
     /// from services may contain, are escaped.
-    package static func lines(_ rows: [[String]]) -> String {
+    public static func lines(_ rows: [[String]]) -> String {
         let rows = rows.map { $0.map { VisibleText($0).description } }
         var widths: [Int] = []
         for row in rows {
@@ -45,6 +45,6 @@ package enum PlainText {
 /// A count with its noun, for people: `1 answer`, `2 answers`.
 ///
 /// - Parameter several: the plural, where it is not the singular with an s.
-package func counted(_ count: Int, _ one: String, _ several: String? = nil) -> String {
+public func counted(_ count: Int, _ one: String, _ several: String? = nil) -> String {
     "\(count) \(count == 1 ? one : several ?? one + "s")"
 }

@@ -1,51 +1,51 @@
-package import HTTPDNS
-package import Platform
+public import HTTPDNS
+public import Platform
 
 /// One answered query, or in its place how many are missing, or that there are no more.
-package struct QueryReport: JSONRecord {
+public struct QueryReport: JSONRecord {
     /// When it was answered, such as `2026-08-01T12:34:56.789Z`.
-    @Member("time") package var time = ""
+    @Member("time") public var time = ""
     /// The client's address.
-    @Member("client") package var client = ""
+    @Member("client") public var client = ""
     /// The user and control group of the program, where those of this machine were distinguished; else empty.
-    @Member("program", .ifAny) package var program = ""
+    @Member("program", .ifAny) public var program = ""
     /// `udp` or `tcp`.
-    @Member("transport") package var transport = ""
+    @Member("transport") public var transport = ""
     /// As asked, in master-file form; `-` when it could not be parsed.
-    @Member("name") package var name = "-"
-    @Member("type") package var type = "-"
+    @Member("name") public var name = "-"
+    @Member("type") public var type = "-"
     /// The RCODE's name.
-    @Member("rcode") package var rcode = ""
+    @Member("rcode") public var rcode = ""
     /// How it was routed, such as `protect`.
-    @Member("route") package var route = "-"
+    @Member("route") public var route = "-"
     /// The word for the source of the answer, such as `cache`.
-    @Member("source") package var source = ""
+    @Member("source") public var source = ""
     /// The provider that gave it; empty where none was asked.
-    @Member("provider") package var provider = ""
+    @Member("provider") public var provider = ""
     /// From the query's arrival to its response.
-    @Member("microseconds") package var microseconds = 0
+    @Member("microseconds") public var microseconds = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
-    @Member("dropped", .ifAny) package var dropped = 0
+    @Member("dropped", .ifAny) public var dropped = 0
     /// Why the server ends the list here; empty: it does not.
-    @Member("ended", .ifAny) package var ended = ""
+    @Member("ended", .ifAny) public var ended = ""
 
-    package init() {}
+    public init() {}
 
     init(dropped: Int) { self.dropped = dropped }
 
     init(ended: String) { self.ended = ended }
 
-    package func writeMembers(to writer: inout JSONWriter) {
+    public func writeMembers(to writer: inout JSONWriter) {
         guard dropped == 0 else { return writer.member("dropped", dropped) }
         guard ended.isEmpty else { return writer.member("ended", ended) }
         writeOwnMembers(to: &writer)
     }
 
     /// How long it took.
-    package var took: Milliseconds { Milliseconds(.microseconds(microseconds)) }
+    public var took: Milliseconds { Milliseconds(.microseconds(microseconds)) }
 
     /// Without the time: as in the log of queries.
-    package var summary: String {
+    public var summary: String {
         "\(client)\(program.isEmpty ? "" : " (\(program))") \(transport) \(name) \(type) \(rcode) \(route) \(took) ms \(source)"
             + (provider.isEmpty ? "" : " \(provider)")
     }
@@ -65,29 +65,29 @@ package struct QueryReport: JSONRecord {
     ]
 
     /// Why the server ends the list with this line; nil: it does not.
-    package static func reasonOfEnd(in line: String) -> String? {
+    public static func reasonOfEnd(in line: String) -> String? {
         endMarks.first { line.hasPrefix($0.before) && line.hasSuffix($0.after) }
             .map { String(line.dropFirst($0.before.count).dropLast($0.after.count)) }
     }
 }
 
 /// How one question was answered, step by step.
-package struct TraceReport: JSONRecord {
-    @Member("name") package var name = ""
-    @Member("type") package var type = ""
+public struct TraceReport: JSONRecord {
+    @Member("name") public var name = ""
+    @Member("type") public var type = ""
     /// The RCODE's name.
-    @Member("status") package var status = ""
+    @Member("status") public var status = ""
     /// The word for the source of the answer.
-    @Member("source") package var source = ""
-    @Member("steps") package var steps: [Step] = []
+    @Member("source") public var source = ""
+    @Member("steps") public var steps: [Step] = []
 
-    package init() {}
+    public init() {}
 
     /// Whether the client got an answer.
-    package var isAnswer: Bool { source != "none" }
+    public var isAnswer: Bool { source != "none" }
 
     /// A line for the question, and one for each step.
-    package var text: String {
+    public var text: String {
         let rows = steps.map { step in
             let time = "\(step.milliseconds) ms"
             return [String(repeating: " ", count: max(0, 8 - time.count)) + time, step.kind, step.text]
@@ -96,14 +96,14 @@ package struct TraceReport: JSONRecord {
     }
 
     /// One thing that happened.
-    package struct Step: JSONRecord {
+    public struct Step: JSONRecord {
         /// Since the question.
-        @Member("milliseconds") package var milliseconds = 0
+        @Member("milliseconds") public var milliseconds = 0
         /// Such as `ask` or `reply`.
-        @Member("kind") package var kind = ""
-        @Member("text") package var text = ""
+        @Member("kind") public var kind = ""
+        @Member("text") public var text = ""
 
-        package init(milliseconds: Int, kind: String, text: String) {
+        public init(milliseconds: Int, kind: String, text: String) {
             (self.milliseconds, self.kind, self.text) = (milliseconds, kind, text)
         }
     }

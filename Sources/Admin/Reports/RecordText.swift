@@ -1,11 +1,11 @@
-package import DNSWire
+public import DNSWire
 import HTTPDNS
 import Platform
 
 extension Record {
     /// The rdata in presentation form (RFC 1035 section 5.1), as `dig` prints it; types without one, and rdata that is
     /// malformed, in the form for unknown types (RFC 3597 section 5). Printable ASCII, whatever the bytes are.
-    package var dataText: String {
+    public var dataText: String {
         if let address { return address.description }
         return presentation ?? RecordDataReader.unknown(rdata)
     }

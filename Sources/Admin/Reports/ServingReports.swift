@@ -2,33 +2,33 @@ import HTTPDNS
 
 extension StatusReport {
     /// The encrypted listeners and their certificate.
-    package struct Encrypted: JSONRecord {
+    public struct Encrypted: JSONRecord {
         /// Where DNS over TLS and over HTTPS are served.
-        @Member("tls") package var tls: [String] = []
-        @Member("https") package var https: [String] = []
+        @Member("tls") public var tls: [String] = []
+        @Member("https") public var https: [String] = []
         /// What clients enter: the name of the server (`listen.name`), the port of DNS over TLS, the URL of DNS over HTTPS
         /// plain and as a template, the addresses. Empty and 0: not known, or not served.
-        @Member("name") package var name = ""
-        @Member("tls_port") package var tlsPort = 0
-        @Member("url") package var url = ""
-        @Member("template") package var template = ""
-        @Member("addresses") package var addresses: [String] = []
+        @Member("name") public var name = ""
+        @Member("tls_port") public var tlsPort = 0
+        @Member("url") public var url = ""
+        @Member("template") public var template = ""
+        @Member("addresses") public var addresses: [String] = []
         /// The file of the certificate.
-        @Member("certificate") package var certificate = ""
+        @Member("certificate") public var certificate = ""
         /// When the certificate in use expires, such as `2030-01-31T00:00:00Z`, and in seconds since 1970; empty and 0: none
         /// is in use.
-        @Member("expires") package var expires = ""
-        @Member("expires_seconds") package var expiresAt = 0
+        @Member("expires") public var expires = ""
+        @Member("expires_seconds") public var expiresAt = 0
         /// Why the files as they are now are not in use; empty: they are.
-        @Member("problem") package var problem = ""
+        @Member("problem") public var problem = ""
         /// Open connections, those in their handshake included.
-        @Member("connections") package var connections = 0
+        @Member("connections") public var connections = 0
         /// Handshakes since the start: with the certificate, resumed, and failed.
-        @Member("handshakes") package var full = 0
-        @Member("handshakes_resumed") package var resumed = 0
-        @Member("handshakes_failed") package var failed = 0
+        @Member("handshakes") public var full = 0
+        @Member("handshakes_resumed") public var resumed = 0
+        @Member("handshakes_failed") public var failed = 0
 
-        package init() {}
+        public init() {}
 
         /// For a table of two columns.
         var rows: [[String]] {
@@ -42,15 +42,15 @@ extension StatusReport {
     }
 
     /// HTTPDNS that is served to apps.
-    package struct Apps: JSONRecord {
+    public struct Apps: JSONRecord {
         /// Where it is served in plain http; over https it is where `Encrypted.https` says.
-        @Member("listen") package var listen: [String] = []
+        @Member("listen") public var listen: [String] = []
         /// All results, also those that no request had.
-        @Member("requests") package var requests: [Requests] = []
+        @Member("requests") public var requests: [Requests] = []
         /// By ID.
-        @Member("accounts") package var accounts: [Account] = []
+        @Member("accounts") public var accounts: [Account] = []
 
-        package init() {}
+        public init() {}
 
         /// For a table of two columns.
         func rows(https: [String]) -> [[String]] {
@@ -69,41 +69,41 @@ extension StatusReport {
 
 extension StatusReport.Apps {
     /// Requests with one result.
-    package struct Requests: JSONRecord {
+    public struct Requests: JSONRecord {
         /// `answered`, or why they were refused.
-        @Member("result") package var result = ""
+        @Member("result") public var result = ""
         /// Since the start.
-        @Member("count") package var count = 0
+        @Member("count") public var count = 0
 
-        package init(result: String, count: Int) { (self.result, self.count) = (result, count) }
+        public init(result: String, count: Int) { (self.result, self.count) = (result, count) }
     }
 
     /// An account and what it has used of its limit.
-    package struct Account: JSONRecord {
-        @Member("id") package var id = ""
+    public struct Account: JSONRecord {
+        @Member("id") public var id = ""
         /// Names since 00:00 UTC.
-        @Member("names_today") package var names = 0
+        @Member("names_today") public var names = 0
         /// `daily_limit`; 0: none.
-        @Member("daily_limit") package var limit = 0
+        @Member("daily_limit") public var limit = 0
 
-        package init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
+        public init(id: String, names: Int, limit: Int) { (self.id, self.names, self.limit) = (id, names, limit) }
     }
 }
 
 extension StatusReport {
     /// The collector of dnstap.
-    package struct Dnstap: JSONRecord {
+    public struct Dnstap: JSONRecord {
         /// As in `log.dnstap`.
-        @Member("collector") package var collector = ""
+        @Member("collector") public var collector = ""
         /// `connecting`, `connected` or `unavailable`.
-        @Member("state") package var state = ""
+        @Member("state") public var state = ""
         /// Why it cannot be reached; empty while there is no reason.
-        @Member("error") package var error = ""
+        @Member("error") public var error = ""
         /// Messages since the start: those sent, and those dropped.
-        @Member("sent") package var sent = 0
-        @Member("dropped") package var dropped = 0
+        @Member("sent") public var sent = 0
+        @Member("dropped") public var dropped = 0
 
-        package init() {}
+        public init() {}
 
         /// Its row of the text.
         var text: String {

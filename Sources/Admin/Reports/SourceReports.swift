@@ -1,8 +1,8 @@
-package import HTTPDNS
+public import HTTPDNS
 
 extension StatusReport {
     /// The state of a provider, address or server as a source of answers.
-    package enum State: String, JSONValue {
+    public enum State: String, JSONValue {
         case used
         /// In backoff after failures.
         case inBackoff = "in backoff"
@@ -18,47 +18,47 @@ extension StatusReport {
         case disabled
 
         /// Whether questions go to it: nothing is known against it, or it is some time ago.
-        package var isAsked: Bool { self == .used || self == .probeDue }
+        public var isAsked: Bool { self == .used || self == .probeDue }
     }
 
     /// A provider.
-    package struct Provider: JSONRecord {
-        @Member("name") package var name = ""
+    public struct Provider: JSONRecord {
+        @Member("name") public var name = ""
         /// The `type` in the configuration.
-        @Member("type") package var type = ""
-        @Member("url") package var url = ""
+        @Member("type") public var type = ""
+        @Member("url") public var url = ""
         /// Whether its answers can be neither forged nor replayed on the path.
-        @Member("authenticated") package var isAuthenticated = true
-        @Member("state") package var state = State.used
+        @Member("authenticated") public var isAuthenticated = true
+        @Member("state") public var state = State.used
         /// Seconds until it is queried again; nil while it is used.
-        @Member("retry_seconds") package var retry: Int?
+        @Member("retry_seconds") public var retry: Int?
         /// When an exhausted one is asked again; else empty.
-        @Member("exhausted_until") package var exhaustedUntil = ""
+        @Member("exhausted_until") public var exhaustedUntil = ""
         /// Calls sent since 00:00 UTC, and the most per day; 0: no limit.
-        @Member("calls_today") package var callsToday = 0
-        @Member("daily_limit") package var dailyLimit = 0
+        @Member("calls_today") public var callsToday = 0
+        @Member("daily_limit") public var dailyLimit = 0
         /// The same since the first of the month, and what it will be at the month's end; nil while too little is known.
-        @Member("calls_this_month") package var callsThisMonth = 0
-        @Member("monthly_limit") package var monthlyLimit = 0
-        @Member("calls_forecast") package var callsForecast: Int?
+        @Member("calls_this_month") public var callsThisMonth = 0
+        @Member("monthly_limit") public var monthlyLimit = 0
+        @Member("calls_forecast") public var callsForecast: Int?
         /// The calls of the fleet that counts together, as they were last seen; nil while that is unknown.
-        @Member("fleet_today") package var fleetToday: Int?
-        @Member("fleet_this_month") package var fleetThisMonth: Int?
+        @Member("fleet_today") public var fleetToday: Int?
+        @Member("fleet_this_month") public var fleetThisMonth: Int?
         /// Servers that count together; nil: this one counts by itself.
-        @Member("fleet_servers") package var fleetServers: Int?
+        @Member("fleet_servers") public var fleetServers: Int?
         /// Why the fleet's calls cannot be counted now.
-        @Member("fleet_error") package var fleetError = ""
+        @Member("fleet_error") public var fleetError = ""
         /// Answers, as the vendor counts them; 0 where it bills none.
-        @Member("billed_today") package var billedToday = 0
-        @Member("billed_this_month") package var billedThisMonth = 0
-        @Member("billed_forecast") package var billedForecast: Int?
+        @Member("billed_today") public var billedToday = 0
+        @Member("billed_this_month") public var billedThisMonth = 0
+        @Member("billed_forecast") public var billedForecast: Int?
         /// Seconds by which its clock is ahead of ours, as far as known from its responses.
-        @Member("clock_offset_seconds") package var clockOffset = 0
-        @Member("addresses") package var addresses: [Address] = []
+        @Member("clock_offset_seconds") public var clockOffset = 0
+        @Member("addresses") public var addresses: [Address] = []
 
-        package init() {}
+        public init() {}
 
-        package func writeMembers(to writer: inout JSONWriter) {
+        public func writeMembers(to writer: inout JSONWriter) {
             writeOwnMembers(to: &writer)
             writer.member("requests", addresses.reduce(0) { $0 + $1.requests })
             writer.member("failures", addresses.reduce(0) { $0 + $1.failures })
@@ -66,47 +66,47 @@ extension StatusReport {
     }
 
     /// One address of a provider's service.
-    package struct Address: JSONRecord {
+    public struct Address: JSONRecord {
         /// Address and port.
-        @Member("address") package var address = ""
-        @Member("state") package var state = State.used
+        @Member("address") public var address = ""
+        @Member("state") public var state = State.used
         /// Seconds until it is queried again; nil while it is used.
-        @Member("retry_seconds") package var retry: Int?
+        @Member("retry_seconds") public var retry: Int?
         /// Requests sent since it is known, and how many of these failed.
-        @Member("requests") package var requests = 0
-        @Member("failures") package var failures = 0
+        @Member("requests") public var requests = 0
+        @Member("failures") public var failures = 0
         /// Time until its responses begin, in milliseconds, a moving average; nil before the first.
-        @Member("response_ms") package var responseMilliseconds: Int?
+        @Member("response_ms") public var responseMilliseconds: Int?
         /// The most requests at once that it is sent, since it has said "not so fast"; nil: as many as there are.
-        @Member("pace") package var pace: Int?
+        @Member("pace") public var pace: Int?
         /// Why the last one failed, and how many seconds ago.
-        @Member("last_error") package var lastError: String?
-        @Member("last_error_seconds") package var lastErrorAge: Int?
+        @Member("last_error") public var lastError: String?
+        @Member("last_error_seconds") public var lastErrorAge: Int?
 
-        package init() {}
+        public init() {}
     }
 
     /// A DNS server of LocalDNS or of a `forward` entry.
-    package struct Server: JSONRecord {
+    public struct Server: JSONRecord {
         /// Address and port.
-        @Member("address") package var address = ""
-        @Member("state") package var state = State.used
+        @Member("address") public var address = ""
+        @Member("state") public var state = State.used
         /// Seconds until it is queried first again; nil while it is.
-        @Member("retry_seconds") package var retry: Int?
+        @Member("retry_seconds") public var retry: Int?
         /// The number of its group, counted from 1; nil where there is one group.
-        @Member("group") package var group: Int?
+        @Member("group") public var group: Int?
 
-        package init(address: String, state: State, retry: Int?, group: Int? = nil) {
+        public init(address: String, state: State, retry: Int?, group: Int? = nil) {
             (self.address, self.state, self.retry, self.group) = (address, state, retry, group)
         }
     }
 
     /// A `[[forward]]` entry.
-    package struct Forward: JSONRecord {
-        @Member("suffixes") package var suffixes: [String] = []
-        @Member("servers") package var servers: [Server] = []
+    public struct Forward: JSONRecord {
+        @Member("suffixes") public var suffixes: [String] = []
+        @Member("servers") public var servers: [Server] = []
 
-        package init(suffixes: [String], servers: [Server]) { (self.suffixes, self.servers) = (suffixes, servers) }
+        public init(suffixes: [String], servers: [Server]) { (self.suffixes, self.servers) = (suffixes, servers) }
     }
 }
 

@@ -1,93 +1,93 @@
-package import HTTPDNS
+public import HTTPDNS
 
 /// The status of a running server, as reported by `status`.
-package struct StatusReport: JSONRecord {
-    @Member("version") package var version = ""
-    @Member("pid") package var pid = 0
+public struct StatusReport: JSONRecord {
+    @Member("version") public var version = ""
+    @Member("pid") public var pid = 0
     /// Seconds since the start.
-    @Member("uptime_seconds") package var uptime = 0
+    @Member("uptime_seconds") public var uptime = 0
     /// Path of the configuration file.
-    @Member("config") package var configuration = ""
+    @Member("config") public var configuration = ""
     /// Why the last reload was refused; empty when it was not.
-    @Member("reload_errors") package var reloadErrors: [String] = []
+    @Member("reload_errors") public var reloadErrors: [String] = []
     /// The number of successful reloads.
-    @Member("reloads") package var reloads = 0
+    @Member("reloads") public var reloads = 0
     /// The generation of the policy; raised whenever questions must be decided again.
-    @Member("generation") package var generation = 0
+    @Member("generation") public var generation = 0
     /// Whether HTTPDNS is used.
-    @Member("switch", "on", "off") package var isOn = true
-    @Member("mode") package var mode = ""
+    @Member("switch", "on", "off") public var isOn = true
+    @Member("mode") public var mode = ""
     /// The signed policy.
-    @Member("policy") package var policy = Policy()
-    @Member("listen") package var listen: [String] = []
+    @Member("policy") public var policy = Policy()
+    @Member("listen") public var listen: [String] = []
     /// Those of `listen` that no interface of the machine has.
-    @Member("listen_absent") package var absent: [String] = []
+    @Member("listen_absent") public var absent: [String] = []
     /// Those of `listen` whose sockets another process passed to this one.
-    @Member("listen_adopted") package var adopted: [String] = []
+    @Member("listen_adopted") public var adopted: [String] = []
     /// In the order in which they are queried.
-    @Member("providers") package var providers: [Provider] = []
-    @Member("localdns") package var localDNS: [Server] = []
-    @Member("forwards") package var forwards: [Forward] = []
+    @Member("providers") public var providers: [Provider] = []
+    @Member("localdns") public var localDNS: [Server] = []
+    @Member("forwards") public var forwards: [Forward] = []
     /// Why this machine's clock cannot be right; empty while there is no evidence of that.
-    @Member("clock") package var clock = ""
+    @Member("clock") public var clock = ""
     /// The address that LocalDNS gives for unrelated names while no provider can be reached; empty: none.
-    @Member("portal") package var portal = ""
+    @Member("portal") public var portal = ""
     /// SHA-256 of the certificate that addresses of unrelated names show while no provider can be reached; empty: none.
-    @Member("interception") package var interception = ""
+    @Member("interception") public var interception = ""
     /// How often the network has changed since the start, and how many seconds ago it last did.
-    @Member("network_changes") package var networkChanges = 0
-    @Member("network_change_seconds") package var networkChangeAge: Int?
+    @Member("network_changes") public var networkChanges = 0
+    @Member("network_change_seconds") public var networkChangeAge: Int?
     /// Whether `httpdnsd resolver on` is in force: on, off, or rewritten by another program.
-    @Member("resolver") package var resolver = "off"
+    @Member("resolver") public var resolver = "off"
     /// The prefix by which IPv6 addresses are made of IPv4 addresses; empty: none are.
-    @Member("nat64") package var nat64 = ""
-    @Member("cache") package var cache = Cache()
+    @Member("nat64") public var nat64 = ""
+    @Member("cache") public var cache = Cache()
     /// Nil when nothing is served encrypted.
-    @Member("encrypted", .ifAny) package var encrypted: Encrypted?
+    @Member("encrypted", .ifAny) public var encrypted: Encrypted?
     /// Nil where no app is served HTTPDNS.
-    @Member("apps", .ifAny) package var apps: Apps?
+    @Member("apps", .ifAny) public var apps: Apps?
     /// Nil when there is no collector of dnstap.
-    @Member("dnstap", .ifAny) package var dnstap: Dnstap?
-    @Member("shared_cache") package var shared = SharedCache()
+    @Member("dnstap", .ifAny) public var dnstap: Dnstap?
+    @Member("shared_cache") public var shared = SharedCache()
     /// Questions under way upstream, and clients that wait for them.
-    @Member("flights") package var flights = 0
-    @Member("waiters") package var waiters = 0
+    @Member("flights") public var flights = 0
+    @Member("waiters") public var waiters = 0
     /// The program of this machine of which more queries wait than of any other client, and how many; empty: none is known.
-    @Member("busiest_program") package var busiestProgram = ""
-    @Member("busiest_queries") package var busiestQueries = 0
+    @Member("busiest_program") public var busiestProgram = ""
+    @Member("busiest_queries") public var busiestQueries = 0
     /// Queries that wait for an answer, and open TCP connections.
-    @Member("queries") package var queries = 0
-    @Member("connections") package var connections = 0
+    @Member("queries") public var queries = 0
+    @Member("connections") public var connections = 0
     /// Queries of clients that are not in `listen.allow`, since the start.
-    @Member("refused_queries") package var refused = 0
+    @Member("refused_queries") public var refused = 0
     /// Misses beyond `limits.misses_per_second`, since the start.
-    @Member("refused_misses") package var refusedMisses = 0
+    @Member("refused_misses") public var refusedMisses = 0
     /// Queries beyond what the server can take, since the start.
-    @Member("overload_queries") package var overloads = 0
+    @Member("overload_queries") public var overloads = 0
     /// The number of addresses reported as bad.
-    @Member("bad_addresses") package var badAddresses = 0
+    @Member("bad_addresses") public var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
-    @Member("forged_checks") package var forgedChecks = 0
-    @Member("forged") package var forged: [ForgedAddress] = []
+    @Member("forged_checks") public var forgedChecks = 0
+    @Member("forged") public var forged: [ForgedAddress] = []
     /// Preset names: those answered without a query to any upstream, and those answered when no upstream can; a
     /// wildcard counts as one.
-    @Member("presets") package var presets = 0
-    @Member("last_resorts") package var lastResorts = 0
+    @Member("presets") public var presets = 0
+    @Member("last_resorts") public var lastResorts = 0
     /// The number of answers from the last resorts.
-    @Member("last_resort_answers") package var lastResortAnswers = 0
+    @Member("last_resort_answers") public var lastResortAnswers = 0
 
-    package init() {}
+    public init() {}
 
     /// Whether providers are configured and none of them has an address of which the last that is known is good.
-    package var isCutOff: Bool {
+    public var isCutOff: Bool {
         !providers.isEmpty
             && providers.allSatisfy { $0.state != .used || !$0.addresses.contains { $0.state == .used } }
     }
 
     /// Providers whose answers can be forged or replayed on the path.
-    package var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
+    public var forgeable: [String] { providers.filter { !$0.isAuthenticated }.map(\.name) }
 
-    package func writeMembers(to writer: inout JSONWriter) {
+    public func writeMembers(to writer: inout JSONWriter) {
         writeOwnMembers(to: &writer)
         writer.member("forgeable", forgeable)
     }
@@ -95,28 +95,28 @@ package struct StatusReport: JSONRecord {
 
 extension StatusReport {
     /// The state of the memory cache and its file.
-    package struct Cache: JSONRecord {
+    public struct Cache: JSONRecord {
         /// Answers in memory, the bytes that they take, and the most bytes that they may take.
-        @Member("entries") package var entries = 0
-        @Member("bytes") package var bytes = 0
-        @Member("limit") package var limit = 0
+        @Member("entries") public var entries = 0
+        @Member("bytes") public var bytes = 0
+        @Member("limit") public var limit = 0
         /// Look-ups since the start: those answered from memory at once, and those that were not.
-        @Member("hits") package var hits = 0
-        @Member("misses") package var misses = 0
+        @Member("hits") public var hits = 0
+        @Member("misses") public var misses = 0
         /// Of the misses, those that were answered with a stale answer.
-        @Member("stale") package var stale = 0
+        @Member("stale") public var stale = 0
         /// Answers that were prefetched, that is refreshed before they expired.
-        @Member("refreshes") package var refreshes = 0
+        @Member("refreshes") public var refreshes = 0
         /// The path of the file in which answers are stored over a restart; empty: none.
-        @Member("file") package var file = ""
+        @Member("file") public var file = ""
         /// The state of the file, and why it is not used.
-        @Member("file_state") package var fileState = ""
-        @Member("file_error") package var fileError = ""
+        @Member("file_state") public var fileState = ""
+        @Member("file_error") public var fileError = ""
         /// Answers that were read from the file, and that were written to it.
-        @Member("loaded") package var loaded = 0
-        @Member("written") package var written = 0
+        @Member("loaded") public var loaded = 0
+        @Member("written") public var written = 0
 
-        package init() {}
+        public init() {}
 
         /// What is in memory, for a row of the text.
         var text: String {
@@ -132,33 +132,33 @@ extension StatusReport {
     }
 
     /// The state of the cache that several servers share.
-    package struct SharedCache: JSONRecord {
+    public struct SharedCache: JSONRecord {
         /// Where it is; empty: nothing is shared.
-        @Member("address") package var address = ""
-        @Member("state") package var state = State.used
+        @Member("address") public var address = ""
+        @Member("state") public var state = State.used
         /// Seconds until it is probed; nil while it is used.
-        @Member("retry_seconds") package var retry: Int?
+        @Member("retry_seconds") public var retry: Int?
         /// Why it is in backoff.
-        @Member("error") package var error = ""
+        @Member("error") public var error = ""
         /// Look-ups that found what was asked for, that did not, that had no reply in time, and that were not made since it
         /// was in backoff.
-        @Member("hits") package var hits = 0
-        @Member("misses") package var misses = 0
-        @Member("timeouts") package var timeouts = 0
-        @Member("skipped") package var skipped = 0
+        @Member("hits") public var hits = 0
+        @Member("misses") public var misses = 0
+        @Member("timeouts") public var timeouts = 0
+        @Member("skipped") public var skipped = 0
         /// Look-ups that waited while another server asked, and those that then had its answer.
-        @Member("waits") package var waits = 0
-        @Member("served") package var served = 0
+        @Member("waits") public var waits = 0
+        @Member("served") public var served = 0
         /// Answers written, and refused.
-        @Member("written") package var written = 0
-        @Member("refused") package var refused = 0
+        @Member("written") public var written = 0
+        @Member("refused") public var refused = 0
         /// Values that are no answers.
-        @Member("damaged") package var damaged = 0
+        @Member("damaged") public var damaged = 0
         /// Seconds since the last write that was refused, and since the last such value; nil: none was.
-        @Member("refused_age_seconds") package var refusedAge: Int?
-        @Member("damaged_age_seconds") package var damagedAge: Int?
+        @Member("refused_age_seconds") public var refusedAge: Int?
+        @Member("damaged_age_seconds") public var damagedAge: Int?
 
-        package init() {}
+        public init() {}
 
         /// One line.
         var text: String {
@@ -178,9 +178,9 @@ extension StatusReport {
 
 extension StatusReport {
     /// The signed policy: which one is in force, and how its fetches go.
-    package struct Policy: JSONRecord {
+    public struct Policy: JSONRecord {
         /// Whether the document that was taken last is in force.
-        package enum State: String, JSONValue {
+        public enum State: String, JSONValue {
             /// There is none.
             case none
             case inForce = "in-force"
@@ -193,24 +193,24 @@ extension StatusReport {
         }
 
         /// Where it is fetched; empty: nowhere.
-        @Member("url") package var url = ""
-        @Member("state") package var state = State.none
+        @Member("url") public var url = ""
+        @Member("state") public var state = State.none
         /// Of the document that was taken last; 0: none.
-        @Member("serial") package var serial = 0
+        @Member("serial") public var serial = 0
         /// When it expires, such as `2030-01-31T00:00:00Z`; empty: none.
-        @Member("expires") package var expires = ""
+        @Member("expires") public var expires = ""
         /// What it changes, one line each.
-        @Member("changes") package var changes: [String] = []
-        @Member("switches_off", "yes", "no") package var switchesOff = false
+        @Member("changes") public var changes: [String] = []
+        @Member("switches_off", "yes", "no") public var switchesOff = false
         /// Seconds since it was last fetched, changed or not; nil: not since the start.
-        @Member("fetch_age_seconds") package var fetchAge: Int?
+        @Member("fetch_age_seconds") public var fetchAge: Int?
         /// Why the last fetch failed, or its document was not taken; empty: it was, or is in force already.
-        @Member("problem") package var problem = ""
+        @Member("problem") public var problem = ""
 
-        package init() {}
+        public init() {}
 
         /// 0: none.
-        package var serialInForce: Int { isInForce ? serial : 0 }
+        public var serialInForce: Int { isInForce ? serial : 0 }
 
         private var isInForce: Bool { state == .inForce || state == .overdue }
 
@@ -234,7 +234,7 @@ extension StatusReport {
         }
 
         /// Several lines, in aligned columns.
-        package var text: String {
+        public var text: String {
             url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
         }
     }

@@ -1,6 +1,6 @@
 extension StatusReport {
     /// Several lines, in aligned columns.
-    package var text: String {
+    public var text: String {
         var rows: [[String]] = []
         func row(_ key: String, _ text: String, if isSo: Bool = true) {
             if isSo { rows.append([key, text]) }

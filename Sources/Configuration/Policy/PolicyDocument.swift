@@ -1,7 +1,7 @@
 /// `[document]` of a signed policy: what it is, for which machines, and what has no key in the configuration.
-package struct PolicyDocument: SettingsTable {
+public struct PolicyDocument: SettingsTable {
     /// Whether HTTPDNS is used.
-    package enum Switch: String, Hashable, Sendable, CaseIterable {
+    public enum Switch: String, Hashable, Sendable, CaseIterable {
         /// As on each machine.
         case on
         /// Names go to LocalDNS, whatever `httpdnsd switch` says.
@@ -9,7 +9,7 @@ package struct PolicyDocument: SettingsTable {
     }
 
     /// A list of the configuration that a policy may replace instead of adding to it.
-    package enum List: String, Hashable, Sendable, CaseIterable {
+    public enum List: String, Hashable, Sendable, CaseIterable {
         case protect = "route.protect"
         case bypass = "route.bypass"
         case always = "preset.always"
@@ -18,20 +18,20 @@ package struct PolicyDocument: SettingsTable {
     }
 
     /// 1 or more; a machine takes no document with a lower one than it has had.
-    @Setting("serial", .integer(in: 1...Int.max), default: "required") package var serial = 0
+    @Setting("serial", .integer(in: 1...Int.max), default: "required") public var serial = 0
     /// From then on it is not taken, and dropped where it is in force; seconds since 1970.
-    @Setting("expires", .timeOfDay, default: "required") package var expires: Int64 = 0
+    @Setting("expires", .timeOfDay, default: "required") public var expires: Int64 = 0
     /// In percent of all machines, 1 to 100.
-    @Setting("share", .integer(in: 1...100)) package var share = 100
+    @Setting("share", .integer(in: 1...100)) public var share = 100
     /// The machine must have one of them; empty: all machines.
-    @Setting("labels", .labels) package var labels: [String] = []
-    @Setting("switch", .choice()) package var `switch` = Switch.on
+    @Setting("labels", .labels) public var labels: [String] = []
+    @Setting("switch", .choice()) public var `switch` = Switch.on
     /// Names of providers that are asked first, in this order; each once.
     @Setting("provider_order", .list(of: .identifier("name", maximumLength: 32), "list of names"))
-    package var providerOrder: [String] = []
-    @Setting("replace", .list(of: .choice(), "list of keys")) package var replace: [List] = []
+    public var providerOrder: [String] = []
+    @Setting("replace", .list(of: .choice(), "list of keys")) public var replace: [List] = []
 
-    package init() {}
+    public init() {}
 
     mutating func finish(_ keys: TableKeys) {
         // Not refused: an earlier release has signed such documents.
@@ -46,7 +46,7 @@ package struct PolicyDocument: SettingsTable {
     /// Whether it is for a machine.
     ///
     /// - Parameter percentile: 0 to 99, the machine's place among all.
-    package func isFor(percentile: Int, labels: [String]) -> Bool {
+    public func isFor(percentile: Int, labels: [String]) -> Bool {
         percentile < share && (self.labels.isEmpty || self.labels.contains { labels.contains($0) })
     }
 }

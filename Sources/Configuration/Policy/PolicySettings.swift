@@ -1,14 +1,14 @@
 import HTTPDNS
 
 /// Where a signed policy is fetched.
-package enum PolicyLocation: Hashable, Sendable {
+public enum PolicyLocation: Hashable, Sendable {
     /// Absolute.
     case file(String)
     case https(ProviderURL)
 }
 
 extension PolicyLocation: CustomStringConvertible {
-    package var description: String {
+    public var description: String {
         switch self {
         case .file(let path): "file://\(path)"
         case .https(let url): url.description
@@ -18,28 +18,28 @@ extension PolicyLocation: CustomStringConvertible {
 
 extension Configuration {
     /// `[policy]`: a document signed by an operator, for many machines.
-    package struct PolicySettings: SettingsTable {
+    public struct PolicySettings: SettingsTable {
         /// What becomes of an expired document that is in force.
-        package enum Expiry: String, Hashable, Sendable, CaseIterable {
+        public enum Expiry: String, Hashable, Sendable, CaseIterable {
             /// The configuration file alone is in force again.
             case drop
             case keep
         }
 
         /// Nil: none is fetched.
-        @Setting("url", .optional(.policyLocation)) package var url: PolicyLocation?
+        @Setting("url", .optional(.policyLocation)) public var url: PolicyLocation?
         /// One or two of them are trusted.
-        @Setting("public_key", .list(of: .policyKey, "list of keys")) package var keys: [PolicyKey] = []
+        @Setting("public_key", .list(of: .policyKey, "list of keys")) public var keys: [PolicyKey] = []
         /// Between two fetches, 1 s to 1 day.
         @Setting("interval", .duration(in: .seconds(1) ... .seconds(86_400)))
-        package var interval = Duration.seconds(300)
-        @Setting("on_expiry", .choice()) package var onExpiry = Expiry.drop
+        public var interval = Duration.seconds(300)
+        @Setting("on_expiry", .choice()) public var onExpiry = Expiry.drop
         /// What a document may be limited to.
-        @Setting("labels", .labels) package var labels: [String] = []
+        @Setting("labels", .labels) public var labels: [String] = []
         /// Absolute; empty: the system's.
-        @Setting("ca_file", .path()) package var caFile = ""
+        @Setting("ca_file", .path()) public var caFile = ""
 
-        package init() {}
+        public init() {}
 
         /// The most keys that are trusted at once: the old one and the new one.
         private static let keyLimit = 2
@@ -94,23 +94,23 @@ extension Kind where Value == PolicyLocation {
 /// A signed policy as it is stored and sent: a first line with the signature of all bytes after that line.
 ///
 /// `#httpdnsd-policy 1 KEYID SIGNATURE`, a comment of TOML, so that lines are counted in both alike.
-package struct PolicyEnvelope: Equatable, Sendable {
+public struct PolicyEnvelope: Equatable, Sendable {
     /// The most bytes, the first line included: 4 MiB.
-    package static let maximumSize = 4 << 20
+    public static let maximumSize = 4 << 20
     private static let mark = Array("#httpdnsd-policy ".utf8)
     private static let version = "1"
     /// The longest first line, with room to spare.
     private static let longestHeader = 256
 
     /// Which key has signed, as the first line says.
-    package let keyID: String
+    public let keyID: String
     /// 64 bytes.
-    package let signature: [UInt8]
+    public let signature: [UInt8]
     /// The signed bytes.
-    package let text: ArraySlice<UInt8>
+    public let text: ArraySlice<UInt8>
 
     /// Reads the first line; verifies nothing. Throws the end of a sentence about the file.
-    package init(_ bytes: [UInt8]) throws(ValueProblem) {
+    public init(_ bytes: [UInt8]) throws(ValueProblem) {
         if let problem = ValueProblem(of: bytes, limit: Self.maximumSize) { throw problem }
         guard bytes.starts(with: Self.mark) else {
             throw ValueProblem(
@@ -133,44 +133,44 @@ package struct PolicyEnvelope: Equatable, Sendable {
     }
 
     /// The bytes that are signed in a file which may be signed already.
-    package static func text(of bytes: [UInt8]) -> ArraySlice<UInt8> {
+    public static func text(of bytes: [UInt8]) -> ArraySlice<UInt8> {
         guard bytes.starts(with: mark), let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return bytes[...] }
         return bytes[bytes.index(after: end)...]
     }
 
     /// A file of a text and its signature.
-    package static func bytes(_ text: ArraySlice<UInt8>, signature: [UInt8], key: PolicyKey) -> [UInt8] {
+    public static func bytes(_ text: ArraySlice<UInt8>, signature: [UInt8], key: PolicyKey) -> [UInt8] {
         mark + Array("\(version) \(key.id) \(TextEncoding.base64(signature))\n".utf8) + text
     }
 }
 
 /// The public key that signed policies are verified with: Ed25519 (RFC 8032).
-package struct PolicyKey: Hashable, Sendable {
+public struct PolicyKey: Hashable, Sendable {
     /// Bytes of a key, and of a signature.
-    package static let (length, signatureLength) = (32, 64)
+    public static let (length, signatureLength) = (32, 64)
 
     /// 32 bytes.
-    package let bytes: [UInt8]
+    public let bytes: [UInt8]
 
     /// Nil unless there are 32 bytes.
-    package init?(bytes: [UInt8]) {
+    public init?(bytes: [UInt8]) {
         guard bytes.count == Self.length else { return nil }
         self.bytes = bytes
     }
 
     /// Nil for anything but 32 bytes in base64.
-    package init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) {
         guard let bytes = TextDecoding.base64(String(text)) else { return nil }
         self.init(bytes: bytes)
     }
 
     /// The first 8 characters of its text: enough to tell keys apart, and no more is needed of it.
-    package var id: String { String(description.prefix(8)) }
+    public var id: String { String(description.prefix(8)) }
 }
 
 extension PolicyKey: CustomStringConvertible {
     /// 44 characters of base64.
-    package var description: String { TextEncoding.base64(bytes) }
+    public var description: String { TextEncoding.base64(bytes) }
 }
 
 extension Kind where Value == PolicyKey {

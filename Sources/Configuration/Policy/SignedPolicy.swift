@@ -5,12 +5,12 @@ import DNSWire
 ///
 /// Its text has the schema of the configuration and a `[document]` table. What only a machine's own file may say has no
 /// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL. An object: with all tables it is large.
-package final class SignedPolicy: Sendable {
-    package let document: PolicyDocument
+public final class SignedPolicy: Sendable {
+    public let document: PolicyDocument
     /// Its lists; everything else has its default.
-    package let lists: Configuration
+    public let lists: Configuration
     /// The trusted key by which it was verified; nil where it was only read.
-    package let key: PolicyKey?
+    public let key: PolicyKey?
 
     private init(_ document: PolicyDocument, _ lists: Configuration, by key: PolicyKey?) {
         (self.document, self.lists, self.key) = (document, lists, key)
@@ -22,13 +22,13 @@ package final class SignedPolicy: Sendable {
     ]
 
     /// Whether a signature of `text` is of `key`.
-    package typealias Check = @Sendable (_ text: ArraySlice<UInt8>, _ signature: [UInt8], _ key: PolicyKey) -> Bool
+    public typealias Check = @Sendable (_ text: ArraySlice<UInt8>, _ signature: [UInt8], _ key: PolicyKey) -> Bool
 
     /// Verifies a signed file, and only then reads it.
     ///
     /// - Parameter file: begins every message.
     /// - Throws: all errors of the file together.
-    package static func open(
+    public static func open(
         _ bytes: [UInt8], file: String, keys: [PolicyKey], check: Check
     ) throws(ConfigurationError) -> SignedPolicy {
         let envelope: PolicyEnvelope
@@ -51,7 +51,7 @@ package final class SignedPolicy: Sendable {
     }
 
     /// Reads a text, signed or not, and verifies nothing.
-    package static func parse(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> SignedPolicy {
+    public static func parse(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> SignedPolicy {
         try parse(bytes, file: file, by: nil)
     }
 
@@ -109,7 +109,7 @@ package final class SignedPolicy: Sendable {
 
 extension SignedPolicy: Equatable {
     /// Whether both say the same: another key may sign it again.
-    package static func == (left: SignedPolicy, right: SignedPolicy) -> Bool {
+    public static func == (left: SignedPolicy, right: SignedPolicy) -> Bool {
         left.document == right.document && left.lists == right.lists
     }
 }
@@ -120,7 +120,7 @@ extension SignedPolicy {
     /// Lists are added to those of the file, or replace them. A suffix of the policy's leaves the file's other list, and
     /// its presets go before the file's. Whether names of no list are protected stays as the file has it, except where
     /// the policy replaces `route.protect`.
-    package func applied(to base: Configuration) -> Configuration {
+    public func applied(to base: Configuration) -> Configuration {
         var merged = base
         let (protect, bypass) = (lists.route.protect, lists.route.bypass)
         if document.replace.contains(.protect) {
@@ -151,7 +151,7 @@ extension SignedPolicy {
     }
 
     /// What it changes, one line each; empty: nothing.
-    package var changes: [String] {
+    public var changes: [String] {
         var lines: [String] = []
         if document.switch == .off { lines.append("switches HTTPDNS off") }
         let counts: [(PolicyDocument.List, Int, String)] = [
@@ -179,7 +179,7 @@ extension SignedPolicy {
 }
 
 /// What a machine does with a verified policy.
-package enum PolicyDecision: Equatable, Sendable {
+public enum PolicyDecision: Equatable, Sendable {
     case take
     /// The machine has it already.
     case same
@@ -191,7 +191,7 @@ package enum PolicyDecision: Equatable, Sendable {
     /// - Parameters:
     ///   - present: the document that was taken last, in force or not; nil: none.
     ///   - now: seconds since 1970.
-    package init(on policy: SignedPolicy, after present: SignedPolicy?, now: Int64, isForMachine: Bool) {
+    public init(on policy: SignedPolicy, after present: SignedPolicy?, now: Int64, isForMachine: Bool) {
         let serial = policy.document.serial
         if let present, policy == present {
             self = .same

@@ -46,7 +46,7 @@ struct ProviderDescriptor: Sendable {
 
 extension ProviderType {
     /// Whether the URL is the whole address that is asked; of other types the service's own paths follow it.
-    package var urlIsWhole: Bool { descriptor.usualPath != nil }
+    public var urlIsWhole: Bool { descriptor.usualPath != nil }
 
     /// What is particular to this type.
     var descriptor: ProviderDescriptor {
@@ -70,7 +70,7 @@ extension TableKeys {
 }
 
 /// The kinds of HTTPDNS service.
-package enum ProviderType: String, Hashable, Sendable, CaseIterable {
+public enum ProviderType: String, Hashable, Sendable, CaseIterable {
     /// Alibaba Cloud, `/d` and `/sign_d`.
     case aliyun
     case aliyunV2 = "aliyun-v2"
@@ -83,7 +83,7 @@ package enum ProviderType: String, Hashable, Sendable, CaseIterable {
 }
 
 /// Where a vendor has a service of its own.
-package enum ProviderRegion: String, Hashable, Sendable, CaseIterable {
+public enum ProviderRegion: String, Hashable, Sendable, CaseIterable {
     /// Mainland China.
     case cn
     /// Hong Kong.

@@ -1,81 +1,81 @@
-package import DNSWire
-package import HTTPDNS
+public import DNSWire
+public import HTTPDNS
 
 extension Configuration {
     /// One `[[provider]]`, completed with what its type has built in.
-    package struct ProviderEntry: SettingsTable {
+    public struct ProviderEntry: SettingsTable {
         /// The kind of service.
-        @Setting("type", .choice(), default: "required", shapesAnswers: true) package var type = ProviderType.doh
+        @Setting("type", .choice(), default: "required", shapesAnswers: true) public var type = ProviderType.doh
         /// Unique; the type's own name, then `doh-2` and so on, where none is written.
         @Setting("name", .identifier("name", maximumLength: 32), default: "the type", shapesAnswers: true)
-        package var name = ""
+        public var name = ""
         /// Never empty for the types that need one.
-        @Setting("account", .identifier("account", maximumLength: 64), shapesAnswers: true) package var account = ""
+        @Setting("account", .identifier("account", maximumLength: 64), shapesAnswers: true) public var account = ""
         /// AliDNS's; empty: none. With `doh-json` there are account, this and secret, or none of them.
         @Setting("access_key_id", .identifier("access key", maximumLength: 64), shapesAnswers: true)
-        package var accessKeyID = ""
+        public var accessKeyID = ""
         /// From `secret` or the file of `secret_file`; nil: requests are not signed.
-        @Setting("secret", .secret) package var secret: Secret?
+        @Setting("secret", .secret) public var secret: Secret?
         /// Absolute; empty: none.
-        @Setting("secret_file", .path()) package var secretFile = ""
-        @Setting("encryption_key", .secret) package var encryptionKey: Secret?
+        @Setting("secret_file", .path()) public var secretFile = ""
+        @Setting("encryption_key", .secret) public var encryptionKey: Secret?
         /// Nil: the type has none, or it has not been read yet.
         @Setting("encryption", .optional(.choice()), default: "by the type", shapesAnswers: true)
-        package var encryption: PayloadEncryption?
+        public var encryption: PayloadEncryption?
         /// Which of the type's built-in services is asked.
-        @Setting("region", .choice(), shapesAnswers: true) package var region = ProviderRegion.cn
+        @Setting("region", .choice(), shapesAnswers: true) public var region = ProviderRegion.cn
         /// The base of the service; of `doh` and `doh-json` the whole path, of other types the part before the service's own paths.
         @Setting("url", .url, default: "the service's own, where the type has one", shapesAnswers: true)
-        package var url = ProviderURL(.https, .address(.v4(0)))
+        public var url = ProviderURL(.https, .address(.v4(0)))
         /// Connect here, in this order. Empty: the URL's name is looked up through LocalDNS (https only).
         @Setting(
             "addresses", .list(of: .server(defaultPort: 0), "list of addresses"),
             default: "the service's own, or the address in url", shapesAnswers: true)
-        package var addresses: [AddressAndPort] = []
+        public var addresses: [AddressAndPort] = []
         /// Where the service is asked for its addresses; empty: nowhere. Only ever set with https.
         @Setting(
             "startup_addresses", .list(of: .server(defaultPort: 0), "list of addresses"), default: "the service's own",
             shapesAnswers: true)
-        package var startupAddresses: [AddressAndPort] = []
+        public var startupAddresses: [AddressAndPort] = []
         /// Certificates are accepted for these, tried in this order; never empty with https.
         @Setting(
             "tls_names", .list(of: .host, "list of host names and IP addresses"),
             default: "the service's own, or the host in url", shapesAnswers: true)
-        package var tlsNames: [ProviderHost] = []
+        public var tlsNames: [ProviderHost] = []
         /// Absolute; empty: the system's.
-        @Setting("ca_file", .path(), shapesAnswers: true) package var caFile = ""
+        @Setting("ca_file", .path(), shapesAnswers: true) public var caFile = ""
         @Setting("pin", .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true)
-        package var pins: [PublicKeyPin] = []
+        public var pins: [PublicKeyPin] = []
         /// Suffixes it is asked for; empty: all names.
-        @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) package var names: [Name] = []
-        @Setting("client_subnet", .clientSubnet, shapesAnswers: true) package var clientSubnet = ReportedNetwork.off
+        @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) public var names: [Name] = []
+        @Setting("client_subnet", .clientSubnet, shapesAnswers: true) public var clientSubnet = ReportedNetwork.off
         /// Calls a day; 0: no limit.
-        @Setting("daily_limit", .integer(in: 0...Int.max)) package var dailyLimit = 0
+        @Setting("daily_limit", .integer(in: 0...Int.max)) public var dailyLimit = 0
         /// The same in a month.
-        @Setting("monthly_limit", .integer(in: 0...Int.max)) package var monthlyLimit = 0
+        @Setting("monthly_limit", .integer(in: 0...Int.max)) public var monthlyLimit = 0
         /// Whether it may be asked beside another provider that is slow, or only after the others have failed.
-        @Setting("hedge", .boolean, default: "false where each question is billed, else true") package var hedge = true
+        @Setting("hedge", .boolean, default: "false where each question is billed, else true") public var hedge = true
         /// The silence after which an address is probed, and the most time for that; 10 ms to 2 s.
         @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(2)))
-        package var timeout = Duration.milliseconds(900)
+        public var timeout = Duration.milliseconds(900)
 
-        package init() {}
+        public init() {}
 
         /// The identity of the service and the trust in it.
-        package var answerIdentity: String { identity }
+        public var answerIdentity: String { identity }
 
         /// Whether its answers are known to come from the service, and now: only over https. What goes over plain http can
         /// be forged or replayed on the path, encrypted or not.
-        package var isAuthenticated: Bool { url.scheme == .https }
+        public var isAuthenticated: Bool { url.scheme == .https }
 
         /// Whether its calls of a day or of a month have a limit.
-        package var isLimited: Bool { dailyLimit > 0 || monthlyLimit > 0 }
+        public var isLimited: Bool { dailyLimit > 0 || monthlyLimit > 0 }
 
         /// Whether each question is billed: by the type, and by AliDNS where there is an account.
-        package var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
+        public var isMetered: Bool { type.descriptor.isMetered || type == .dohJSON && !account.isEmpty }
 
         /// As how many an answer with addresses is billed; 0: the vendor bills none.
-        package var unitsOfAnswer: Int {
+        public var unitsOfAnswer: Int {
             isMetered ? type.descriptor.unitsOfAnswer(url.scheme == .https, (encryption ?? .plain) != .plain) : 0
         }
     }

@@ -1,22 +1,22 @@
-package import DNSWire
+public import DNSWire
 import HTTPDNS
 
 /// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
-package struct ProviderURL: Hashable, Sendable {
-    package enum Scheme: String, Hashable, Sendable {
+public struct ProviderURL: Hashable, Sendable {
+    public enum Scheme: String, Hashable, Sendable {
         case http, https
 
-        package var defaultPort: UInt16 { self == .https ? 443 : 80 }
+        public var defaultPort: UInt16 { self == .https ? 443 : 80 }
     }
 
-    package var scheme: Scheme
-    package var host: ProviderHost
+    public var scheme: Scheme
+    public var host: ProviderHost
     /// 1 to 65535.
-    package var port: UInt16
+    public var port: UInt16
     /// Empty, or begins with a slash; as written, percent-encoding included.
-    package var path: String
+    public var path: String
 
-    package init(_ scheme: Scheme, _ host: ProviderHost, port: UInt16? = nil, path: String = "") {
+    public init(_ scheme: Scheme, _ host: ProviderHost, port: UInt16? = nil, path: String = "") {
         self.scheme = scheme
         self.host = host
         self.port = port ?? scheme.defaultPort
@@ -26,7 +26,7 @@ package struct ProviderURL: Hashable, Sendable {
     /// Reads `https://host`, `http://192.0.2.1:8080/base`, `https://[2001:db8::1]/dns-query`.
     ///
     /// The error's text holds no part of the URL: it may have been meant to carry a password.
-    package init(_ text: String) throws(ValueProblem) {
+    public init(_ text: String) throws(ValueProblem) {
         guard let mark = text.firstRange(of: "://"),
             let scheme = Scheme(rawValue: text[..<mark.lowerBound].lowercased())
         else { throw ValueProblem("must begin with https:// or http://") }
@@ -46,7 +46,7 @@ package struct ProviderURL: Hashable, Sendable {
     }
 
     /// The URL for people: without a path that may be a secret, as several services of DoH have one for each account.
-    package var shown: String {
+    public var shown: String {
         guard !["", "/", "/dns-query", "/resolve"].contains(path) else { return description }
         return "\(ProviderURL(scheme, host, port: port))/…"
     }
@@ -79,7 +79,7 @@ package struct ProviderURL: Hashable, Sendable {
 
 extension ProviderURL: CustomStringConvertible {
     /// The URL again, without the scheme's own port.
-    package var description: String {
+    public var description: String {
         let port = port == scheme.defaultPort ? "" : ":\(port)"
         return switch host {
         case .address(.v6(let value)): "\(scheme.rawValue)://[\(IPAddress.v6(value))]\(port)\(path)"
@@ -89,13 +89,13 @@ extension ProviderURL: CustomStringConvertible {
 }
 
 /// What a service's certificate names, or its URL holds: a host name or an IP address.
-package enum ProviderHost: Hashable, Sendable {
+public enum ProviderHost: Hashable, Sendable {
     /// Lower-cased; labels of letters, digits, `-` and `_`.
     case name(Name)
     case address(IPAddress)
 
     /// Nil for anything that is neither an IP address nor a host name in ASCII (punycode for others).
-    package init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) {
         if let address = IPAddress(text) {
             self = .address(address)
             return
@@ -109,7 +109,7 @@ package enum ProviderHost: Hashable, Sendable {
 }
 
 extension ProviderHost: CustomStringConvertible {
-    package var description: String {
+    public var description: String {
         switch self {
         case .name(let name): name.description
         case .address(let address): address.description
@@ -118,12 +118,12 @@ extension ProviderHost: CustomStringConvertible {
 }
 
 /// SHA-256 of a public key (SPKI): `sha256//` and base64, as curl and browsers write pins.
-package struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
+public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// `sha256//` and 44 characters of base64.
-    package let description: String
+    public let description: String
 
     /// Nil for text of another form.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         let digest = String(text.dropFirst("sha256//".count))
         guard text.hasPrefix("sha256//"), let bytes = TextDecoding.base64(digest), bytes.count == 32,
             // Written as TLS will show it: without line ends, and its last bits zero.

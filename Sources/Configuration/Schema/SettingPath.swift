@@ -81,23 +81,23 @@ private func quoted(_ text: some StringProtocol, limit: Int) -> String {
 }
 
 /// One thing to tell the user about a configuration file: always one line of text, never a secret.
-package struct Diagnostic: Hashable, Sendable {
+public struct Diagnostic: Hashable, Sendable {
     /// The file as the user named it.
-    package var file: String
+    public var file: String
     /// Counted from 1; nil when the finding belongs to no line.
-    package var line: Int?
+    public var line: Int?
     /// Counted from 1; only syntax errors have one.
-    package var column: Int?
+    public var column: Int?
     /// The key's path such as `provider[1].type` (entries counted from 1); nil for the file as a whole.
-    package var key: String?
+    public var key: String?
     /// What is wrong and what would be right.
-    package var message: String
+    public var message: String
     /// Whether the cause is what a process has from its start alone: another process of the service may have no such problem.
-    package var isOfTheStart = false
+    public var isOfTheStart = false
     /// Whether the cause is that this process may not read a file: one with the rights of root may.
-    package var isDenied = false
+    public var isDenied = false
 
-    package init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
+    public init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
         self.file = file
         self.line = line
         self.column = column
@@ -115,17 +115,17 @@ package struct Diagnostic: Hashable, Sendable {
 
 extension Diagnostic: CustomStringConvertible {
     /// `httpdnsd.toml:12: provider[1].typ: unknown key; did you mean "type"?`
-    package var description: String {
+    public var description: String {
         let place = [file, line.map { String($0) }, column.map { String($0) }].compactMap { $0 }
         return ([place.joined(separator: ":"), key, message].compactMap { $0 }).joined(separator: ": ")
     }
 }
 
 /// Everything that is wrong with a configuration file, sorted by line; at least one entry.
-package struct ConfigurationError: Error, Hashable, Sendable {
-    package var diagnostics: [Diagnostic]
+public struct ConfigurationError: Error, Hashable, Sendable {
+    public var diagnostics: [Diagnostic]
 
-    package init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
+    public init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
 
     /// That a file cannot be used at all.
     init(_ file: String, _ problem: ValueProblem, line: Int? = nil) {
@@ -137,12 +137,12 @@ package struct ConfigurationError: Error, Hashable, Sendable {
 
 extension ConfigurationError: CustomStringConvertible {
     /// One line for each error, without a newline at the end.
-    package var description: String { diagnostics.map(\.description).joined(separator: "\n") }
+    public var description: String { diagnostics.map(\.description).joined(separator: "\n") }
 }
 
 /// What is wrong with one value or file, as the end of a sentence that begins with it: `has no unit; write ...`.
-package struct ValueProblem: Error, Hashable, Sendable {
-    package var text: String
+public struct ValueProblem: Error, Hashable, Sendable {
+    public var text: String
     /// As of a `Diagnostic`.
     var isOfTheStart = false
     var isDenied = false
@@ -176,7 +176,7 @@ private func editDistance(_ left: String, _ right: String) -> Int {
 }
 
 /// The candidate that `text` was probably meant to be: the nearest one, if at most a third of it differs.
-package func nearest(to text: String, among candidates: [String]) -> String? {
+public func nearest(to text: String, among candidates: [String]) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let ranked = candidates.map { (text: $0, distance: editDistance(text, $0)) }
     guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }

@@ -68,7 +68,7 @@ extension SettingsTable {
 
 /// A property of a table that a key of the file sets: its name, and how its value is read.
 @propertyWrapper
-package struct Setting<Value: Sendable>: Sendable {
+public struct Setting<Value: Sendable>: Sendable {
     /// Shared by copies until one is changed: so a mirror's copies fill the table that is read.
     private final class Box: Sendable {
         let name: String
@@ -108,7 +108,7 @@ package struct Setting<Value: Sendable>: Sendable {
         box = Box(name, kind, shown, shapesAnswers, nil)
     }
 
-    package var wrappedValue: Value {
+    public var wrappedValue: Value {
         get { box.value.withLock { $0 } }
         set {
             if isKnownUniquelyReferenced(&box) {
@@ -122,7 +122,7 @@ package struct Setting<Value: Sendable>: Sendable {
 
 /// Not asked of every value: each type of one would be looked up among all conformances of the program at its start.
 extension Setting: Equatable where Value: Equatable {
-    package static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
+    public static func == (left: Self, right: Self) -> Bool { left.wrappedValue == right.wrappedValue }
 }
 
 /// A setting with any kind of value.

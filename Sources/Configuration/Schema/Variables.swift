@@ -1,19 +1,19 @@
 import HTTPDNS
 
 /// Where `${VARIABLE}` in a configuration has its value from: the environment of the process, and a file.
-package struct Variables: Sendable {
+public struct Variables: Sendable {
     /// What the packaged unit of systemd reads at the start (`EnvironmentFile=`).
-    package static let packagedFile = "/etc/httpdnsd/environment"
+    public static let packagedFile = "/etc/httpdnsd/environment"
     /// Where systemd puts the credentials of that unit (`LoadCredential=`).
-    package static let packagedCredentials = "/run/credentials/httpdnsd.service"
+    public static let packagedCredentials = "/run/credentials/httpdnsd.service"
     private static let credentials = "CREDENTIALS_DIRECTORY"
 
     /// The environment of the process at its start.
-    package let process: [String: String]
+    public let process: [String: String]
     /// A file (`EnvironmentFile`) whose variables go before those of the process; nil: none.
-    package let file: String?
+    public let file: String?
 
-    package init(process: [String: String], file: String? = nil) {
+    public init(process: [String: String], file: String? = nil) {
         self.process = process
         self.file = file
     }
@@ -45,7 +45,7 @@ package struct Variables: Sendable {
     /// terminal, which shall see the configuration as the service does.
     ///
     /// - Returns: also the files and directories of which something was taken.
-    package func asOfService(
+    public func asOfService(
         file: String = Variables.packagedFile, credentials: String = Variables.packagedCredentials
     ) -> (variables: Variables, taken: [String]) {
         guard self.file == nil else { return (self, []) }
@@ -68,19 +68,19 @@ package struct Variables: Sendable {
 /// A value may be quoted: within `'` everything stands for itself, within `"` a backslash makes `"`, `\`, `` ` `` and `$`
 /// plain, and a backslash at the end of a line joins it with the next. Lines that begin with `#` or `;` are comments, and
 /// what is no assignment is ignored, as systemd does. A value is not searched for variables.
-package struct EnvironmentFile: Equatable, Sendable {
+public struct EnvironmentFile: Equatable, Sendable {
     /// The most bytes of a file: 1 MiB.
-    package static let maximumSize = 1 << 20
+    public static let maximumSize = 1 << 20
 
     /// By name. Of a name that is there twice, the last.
-    package private(set) var variables: [String: String] = [:]
+    public private(set) var variables: [String: String] = [:]
 
     /// Reads a file. Throws why it cannot be read.
-    package init(path: String) throws(ValueProblem) {
+    public init(path: String) throws(ValueProblem) {
         self.init(try wholeFile(path, limit: Self.maximumSize))
     }
 
-    package init(_ bytes: [UInt8]) {
+    public init(_ bytes: [UInt8]) {
         var reader = EnvironmentReader(rest: bytes[...])
         while let (name, value) = reader.next() {
             guard let first = name.first, !(0x30...0x39).contains(first), !value.contains(0),

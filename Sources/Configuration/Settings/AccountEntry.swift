@@ -1,30 +1,30 @@
-package import DNSWire
-package import HTTPDNS
+public import DNSWire
+public import HTTPDNS
 
 extension Configuration {
     /// One `[[account]]` of the HTTPDNS service that this server offers.
-    package struct AccountEntry: SettingsTable {
+    public struct AccountEntry: SettingsTable {
         /// Unique, never empty.
-        @Setting("id", .identifier("account", maximumLength: 64), default: "required") package var id = ""
+        @Setting("id", .identifier("account", maximumLength: 64), default: "required") public var id = ""
         /// From `secret` or the file of `secret_file`; nil: requests need no signature.
-        @Setting("secret", .secret) package var secret: Secret?
+        @Setting("secret", .secret) public var secret: Secret?
         /// Absolute; empty: none.
-        @Setting("secret_file", .path()) package var secretFile = ""
+        @Setting("secret_file", .path()) public var secretFile = ""
         /// AliDNS's; empty: none.
-        @Setting("access_key_id", .identifier("access key", maximumLength: 64)) package var accessKeyID = ""
-        @Setting("encryption", .choice()) package var encryption = PayloadEncryption.plain
+        @Setting("access_key_id", .identifier("access key", maximumLength: 64)) public var accessKeyID = ""
+        @Setting("encryption", .choice()) public var encryption = PayloadEncryption.plain
         /// Fits `encryption`; nil without one.
-        @Setting("encryption_key", .secret) package var encryptionKey: Secret?
+        @Setting("encryption_key", .secret) public var encryptionKey: Secret?
         /// Suffixes of the names that may be asked for; empty: all.
-        @Setting("names", .list(of: .suffix, "list of suffixes")) package var names: [Name] = []
+        @Setting("names", .list(of: .suffix, "list of suffixes")) public var names: [Name] = []
         /// Names resolved a day; 0: no limit.
-        @Setting("daily_limit", .integer(in: 0...Int.max)) package var dailyLimit = 0
+        @Setting("daily_limit", .integer(in: 0...Int.max)) public var dailyLimit = 0
         /// Whether a request with valid credentials may name the client for which it is made.
-        @Setting("client_subnet", .boolean) package var clientSubnet = false
+        @Setting("client_subnet", .boolean) public var clientSubnet = false
         /// Whether credentials that can be read or changed on the path count over plain http, too.
-        @Setting("replayable", .boolean) package var replayable = false
+        @Setting("replayable", .boolean) public var replayable = false
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             if id.isEmpty, keys.isUsable("id") { keys.fail("id", "is missing; write one such as \"100001\"") }

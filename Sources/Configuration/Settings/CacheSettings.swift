@@ -1,27 +1,27 @@
 import DNSWire
-package import HTTPDNS
+public import HTTPDNS
 import Platform
 
 extension Configuration {
     /// `[cache]`.
-    package struct CacheSettings: SettingsTable {
+    public struct CacheSettings: SettingsTable {
         /// Bytes, 1 MiB to 1 TiB.
-        @Setting("memory", .size(in: 1 << 20...1 << 40)) package var memory = 64 << 20
+        @Setting("memory", .size(in: 1 << 20...1 << 40)) public var memory = 64 << 20
         /// Whole seconds up to 7 days, not above `maxTTL`.
         @Setting("min_ttl", .duration(in: .zero ... .seconds(7 * 86_400), wholeSeconds: true))
-        package var minTTL = Duration.zero
+        public var minTTL = Duration.zero
         /// Whole seconds, 1 s to 7 days.
         @Setting("max_ttl", .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true))
-        package var maxTTL = Duration.seconds(86_400)
+        public var maxTTL = Duration.seconds(86_400)
         /// Of a negative answer when the provider gives none; whole seconds up to a day.
         @Setting("negative_ttl", .duration(in: .zero ... .seconds(86_400), wholeSeconds: true))
-        package var negativeTTL = Duration.seconds(30)
-        @Setting("prefetch", .boolean) package var prefetch = true
-        @Setting("stale", .table) package var stale = Stale()
-        @Setting("disk", .table) package var disk = Disk()
-        @Setting("shared", .table) package var shared = SharedCache()
+        public var negativeTTL = Duration.seconds(30)
+        @Setting("prefetch", .boolean) public var prefetch = true
+        @Setting("stale", .table) public var stale = Stale()
+        @Setting("disk", .table) public var disk = Disk()
+        @Setting("shared", .table) public var shared = SharedCache()
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             guard minTTL > maxTTL, keys.isSound("min_ttl"), keys.isSound("max_ttl") else { return }
@@ -32,27 +32,27 @@ extension Configuration {
     }
 
     /// `[cache.stale]`: RFC 8767.
-    package struct Stale: SettingsTable {
+    public struct Stale: SettingsTable {
         /// How long a client waits for the refresh before it gets the stale answer; up to 1.8 s.
-        @Setting("wait", .duration(in: .zero ... .milliseconds(1800))) package var wait = Duration.milliseconds(200)
+        @Setting("wait", .duration(in: .zero ... .milliseconds(1800))) public var wait = Duration.milliseconds(200)
         /// How long past its TTL an answer may be served; up to 30 days, zero switches serve-stale off.
-        @Setting("max", .duration(in: .zero ... .seconds(30 * 86_400))) package var max = Duration.seconds(86_400)
+        @Setting("max", .duration(in: .zero ... .seconds(30 * 86_400))) public var max = Duration.seconds(86_400)
 
-        package init() {}
+        public init() {}
     }
 
     /// `[cache.disk]`.
-    package struct Disk: SettingsTable {
+    public struct Disk: SettingsTable {
         /// Absolute; empty: no disk cache.
-        @Setting("path", .path()) package var path = "/var/lib/httpdnsd/cache.sqlite"
+        @Setting("path", .path()) public var path = "/var/lib/httpdnsd/cache.sqlite"
         /// 100 ms to 1 h.
         @Setting("flush_interval", .duration(in: .milliseconds(100) ... .seconds(3600)))
-        package var flushInterval = Duration.seconds(1)
+        public var flushInterval = Duration.seconds(1)
 
         /// Directories that systems empty when they start, or that systemd removes with the service.
         private static let volatile = ["/run", "/var/run", "/tmp", "/dev/shm"]
 
-        package init() {}
+        public init() {}
 
         func finish(_ keys: TableKeys) {
             if let folder = SystemFolder(of: self.path), !folder.isForAll {
@@ -72,24 +72,24 @@ extension Configuration {
 
 extension Configuration {
     /// `[cache.shared]`.
-    package struct SharedCache: SettingsTable {
+    public struct SharedCache: SettingsTable {
         /// Nil: nothing is shared.
-        @Setting("url", .sharedCacheURL) package var url: SharedCacheURL?
+        @Setting("url", .sharedCacheURL) public var url: SharedCacheURL?
         /// From `key` or the file of `key_file`: 32 bytes, in a form that `keyLength` has checked.
-        @Setting("key", .secret, default: "required with url") package var key: Secret?
+        @Setting("key", .secret, default: "required with url") public var key: Secret?
         /// Absolute; empty: none.
-        @Setting("key_file", .path()) package var keyFile = ""
-        @Setting("prefix", .keyPrefix) package var prefix = "httpdnsd:"
+        @Setting("key_file", .path()) public var keyFile = ""
+        @Setting("prefix", .keyPrefix) public var prefix = "httpdnsd:"
         /// Of one look-up; 1 ms to 500 ms.
         @Setting("timeout", .duration(in: .milliseconds(1) ... .milliseconds(500)))
-        package var timeout = Duration.milliseconds(50)
-        @Setting("lease", .boolean) package var lease = true
+        public var timeout = Duration.milliseconds(50)
+        @Setting("lease", .boolean) public var lease = true
         /// Whether `daily_limit` and `monthly_limit` hold for all servers together.
-        @Setting("limits", .boolean) package var limits = false
+        @Setting("limits", .boolean) public var limits = false
         /// Absolute; empty: the system's.
-        @Setting("ca_file", .path()) package var caFile = ""
+        @Setting("ca_file", .path()) public var caFile = ""
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             guard let url else {
@@ -150,15 +150,15 @@ extension Kind where Value == String {
 }
 
 /// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
-package struct SharedCacheURL: Hashable, Sendable {
-    package enum Place: Hashable, Sendable {
+public struct SharedCacheURL: Hashable, Sendable {
+    public enum Place: Hashable, Sendable {
         case host(ProviderHost, port: UInt16, usesTLS: Bool)
         /// Absolute, at most 107 bytes.
         case path(String)
     }
 
     /// Where it is, without user and password.
-    package var placeText: String {
+    public var placeText: String {
         switch place {
         case .host(let host, let port, let usesTLS): "\(host), port \(port)\(usesTLS ? ", by TLS" : "")"
         case .path(let path): path
@@ -166,14 +166,14 @@ package struct SharedCacheURL: Hashable, Sendable {
     }
 
     /// The port of Redis.
-    package static let defaultPort: UInt16 = 6_379
+    public static let defaultPort: UInt16 = 6_379
 
-    package var place: Place
+    public var place: Place
     /// Empty: the server's default user.
-    package var user: String
-    package var password: Secret?
+    public var user: String
+    public var password: Secret?
     /// 0 to 65535; servers have 16 databases.
-    package var database: Int
+    public var database: Int
 }
 
 extension SharedCacheURL {
@@ -181,7 +181,7 @@ extension SharedCacheURL {
     /// `unix:[//USER:PASSWORD@]/PATH[?database=NUMBER]`; user and password percent-encoded.
     ///
     /// The error's text holds no part of the URL, which holds a password.
-    package init(_ text: String) throws(ValueProblem) {
+    public init(_ text: String) throws(ValueProblem) {
         self = text.hasPrefix("unix:") ? try Self.socket(text.dropFirst("unix:".count)) : try Self.host(text)
     }
 

@@ -1,32 +1,32 @@
-package import DNSWire
-package import Logging
-package import Platform
+public import DNSWire
+public import Logging
+public import Platform
 
 extension Configuration {
     /// `[control]`: how a running server is queried and controlled.
-    package struct ControlSettings: SettingsTable {
+    public struct ControlSettings: SettingsTable {
         /// Absolute, at most 107 bytes; empty: none.
-        @Setting("socket", .path(limit: 107)) package var socket = "/run/httpdnsd/control.sock"
+        @Setting("socket", .path(limit: 107)) public var socket = "/run/httpdnsd/control.sock"
         /// The group of the socket's file; empty: that of the user.
-        @Setting("group", .identifier("group name", maximumLength: 32)) package var group = ""
+        @Setting("group", .identifier("group name", maximumLength: 32)) public var group = ""
         /// Nil: for the group too if one is named, else for the owner alone.
-        @Setting("mode", .optional(.choice())) package var mode: Mode?
+        @Setting("mode", .optional(.choice())) public var mode: Mode?
         /// Nil: none.
-        @Setting("http", .optional(.listener)) package var http: AddressAndPort?
+        @Setting("http", .optional(.listener)) public var http: AddressAndPort?
         /// Names by which people ask for the page, beside this machine's own.
-        @Setting("http_names", .list(of: .name, "list of names")) package var httpNames: [Name] = []
+        @Setting("http_names", .list(of: .name, "list of names")) public var httpNames: [Name] = []
 
-        package init() {}
+        public init() {}
 
         /// Users, besides root, that may use the socket: the mode of its file.
-        package enum Mode: String, CaseIterable, Sendable {
+        public enum Mode: String, CaseIterable, Sendable {
             case owner = "0600"
             case group = "0660"
             case everyone = "0666"
         }
 
         /// The users that may use the socket, with the default for the group put in.
-        package var openTo: Mode { mode ?? (group.isEmpty ? .owner : .group) }
+        public var openTo: Mode { mode ?? (group.isEmpty ? .owner : .group) }
 
         mutating func finish(_ keys: TableKeys) {
             switch mode {
@@ -49,11 +49,11 @@ extension Configuration {
 
 extension Configuration {
     /// `[http]`: how HTTP requests leave.
-    package struct HTTPSettings: SettingsTable {
+    public struct HTTPSettings: SettingsTable {
         /// An HTTP proxy that tunnels (`CONNECT`). Nil: direct. The environment's proxy is never used.
-        @Setting("proxy", .optional(.proxy)) package var proxy: AddressAndPort?
+        @Setting("proxy", .optional(.proxy)) public var proxy: AddressAndPort?
 
-        package init() {}
+        public init() {}
     }
 }
 
@@ -80,16 +80,16 @@ extension Kind where Value == AddressAndPort {
 
 extension Configuration {
     /// `[log]`.
-    package struct LogSettings: SettingsTable {
+    public struct LogSettings: SettingsTable {
         /// The least severe messages that are logged.
-        @Setting("level", .choice()) package var level = Logger.Level.info
-        @Setting("format", .choice()) package var format = LogStyle.text
+        @Setting("level", .choice()) public var level = Logger.Level.info
+        @Setting("format", .choice()) public var format = LogStyle.text
         /// Whether every query is logged.
-        @Setting("queries", .boolean) package var queries = false
+        @Setting("queries", .boolean) public var queries = false
         /// Nil: none.
-        @Setting("dnstap", .optional(.dnstap)) package var dnstap: StreamPlace?
+        @Setting("dnstap", .optional(.dnstap)) public var dnstap: StreamPlace?
 
-        package init() {}
+        public init() {}
     }
 }
 

@@ -1,60 +1,60 @@
-package import DNSWire
-package import HTTPDNS
+public import DNSWire
+public import HTTPDNS
 
 extension Configuration {
     /// `[listen]`.
-    package struct Listen: SettingsTable {
+    public struct Listen: SettingsTable {
         /// UDP and TCP on each; at least one, no two equal unless their port is 0.
         @Setting("addresses", .list(of: .listener, "list of addresses with port"))
-        package var addresses = [AddressAndPort(.v4(0x7f00_0001), port: 53), AddressAndPort(.v6(1), port: 53)]
+        public var addresses = [AddressAndPort(.v4(0x7f00_0001), port: 53), AddressAndPort(.v6(1), port: 53)]
         /// DNS over TLS on each; empty: none.
-        @Setting("tls", .list(of: .listener, "list of addresses with port")) package var tls: [AddressAndPort] = []
+        @Setting("tls", .list(of: .listener, "list of addresses with port")) public var tls: [AddressAndPort] = []
         /// DNS over HTTPS on each; empty: none.
-        @Setting("https", .list(of: .listener, "list of addresses with port")) package var https: [AddressAndPort] = []
+        @Setting("https", .list(of: .listener, "list of addresses with port")) public var https: [AddressAndPort] = []
         /// PEM, the server's own certificate first; absolute.
-        @Setting("certificate", .path()) package var certificate = ""
+        @Setting("certificate", .path()) public var certificate = ""
         /// PEM, without a password; absolute.
-        @Setting("key", .path()) package var key = ""
+        @Setting("key", .path()) public var key = ""
         /// PEM; clients with a certificate of these authorities are answered whatever `allow` says; empty: none is asked for.
-        @Setting("client_ca", .path()) package var clientCA = ""
+        @Setting("client_ca", .path()) public var clientCA = ""
         /// The path of requests over HTTPS.
-        @Setting("https_path", .requestPath) package var httpsPath = "/dns-query"
+        @Setting("https_path", .requestPath) public var httpsPath = "/dns-query"
         /// The only networks from which encrypted connections come, each with a header of the PROXY protocol; empty: none has one.
-        @Setting("proxies", .list(of: .clients, "list of networks")) package var proxies: [AddressPrefix] = []
+        @Setting("proxies", .list(of: .clients, "list of networks")) public var proxies: [AddressPrefix] = []
         /// For each listen address. 0 to 256; 0 means min(4, CPU affinity, ceiling of the cgroup's `cpu.max`).
-        @Setting("udp_threads", .integer(in: 0...256)) package var udpThreads = 0
+        @Setting("udp_threads", .integer(in: 0...256)) public var udpThreads = 0
         /// Clients from elsewhere get REFUSED.
         @Setting("allow", .list(of: .clients, "list of networks"))
-        package var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
+        public var allow = [AddressPrefix(.v4(0x7f00_0000), length: 8), AddressPrefix(.v6(1), length: 128)]
             .compactMap { $0 }
         /// A client over HTTPS that has one in its path is answered whatever `allow` says.
-        @Setting("tokens", .list(of: .accessToken, "list of secrets")) package var tokens: [Secret] = []
+        @Setting("tokens", .list(of: .accessToken, "list of secrets")) public var tokens: [Secret] = []
         /// Of 32 hexadecimal digits each; the first makes cookies; empty: each process has its own.
-        @Setting("cookie_secrets", .list(of: .cookieSecret, "list of secrets")) package var cookieSecrets: [Secret] = []
+        @Setting("cookie_secrets", .list(of: .cookieSecret, "list of secrets")) public var cookieSecrets: [Secret] = []
         /// Responses a second over UDP to a public client network without a cookie; 0: any number.
-        @Setting("udp_rate", .integer(in: 0...1_000_000)) package var udpRate = 500
+        @Setting("udp_rate", .integer(in: 0...1_000_000)) public var udpRate = 500
         /// Empty: the user stays what it is.
-        @Setting("user", .identifier("user name", maximumLength: 32)) package var user = ""
+        @Setting("user", .identifier("user name", maximumLength: 32)) public var user = ""
         /// HTTPDNS in plain http on each; empty: none.
         @Setting("httpdns", .list(of: .listener, "list of addresses with port"))
-        package var httpdns: [AddressAndPort] = []
+        public var httpdns: [AddressAndPort] = []
         /// Names by which clients ask for HTTPDNS in plain http, beside `name` and this machine's own.
-        @Setting("http_names", .list(of: .name, "list of names")) package var httpNames: [Name] = []
+        @Setting("http_names", .list(of: .name, "list of names")) public var httpNames: [Name] = []
         /// The name by which clients know this server encrypted; nil: none is announced.
-        @Setting("name", .optional(.name), default: "none") package var name: Name?
+        @Setting("name", .optional(.name), default: "none") public var name: Name?
         /// The addresses by which clients reach this server; empty: those of the listeners that are no wildcards.
         @Setting("advertise", .list(of: .address, "list of IP addresses"), default: "those of the listeners")
-        package var advertise: [IPAddress] = []
+        public var advertise: [IPAddress] = []
 
         /// All that is listened on, by key.
-        package var lists: [(key: String, addresses: [AddressAndPort])] {
+        public var lists: [(key: String, addresses: [AddressAndPort])] {
             [("addresses", addresses), ("tls", tls), ("https", https), ("httpdns", httpdns)]
         }
 
         /// Whether anything is served encrypted.
-        package var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
+        public var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             if addresses.isEmpty { keys.fail("addresses", "must hold at least one address") }
@@ -72,7 +72,7 @@ extension Configuration {
         }
 
         /// The addresses by which clients reach this server, as far as they are known.
-        package var advertisedAddresses: [IPAddress] {
+        public var advertisedAddresses: [IPAddress] {
             guard advertise.isEmpty else { return advertise }
             return (tls + https + httpdns).map(\.address).reduce(into: []) { found, address in
                 if !address.isWildcard, !found.contains(address) { found.append(address) }
@@ -80,7 +80,7 @@ extension Configuration {
         }
 
         /// The names by which HTTPDNS in plain http may be asked, beside this machine's own.
-        package var plainNames: [Name] { httpNames + (name.map { [$0] } ?? []) }
+        public var plainNames: [Name] { httpNames + (name.map { [$0] } ?? []) }
 
         /// No address is listened on twice, whatever is spoken there.
         private func checkOverlaps(_ keys: TableKeys) {
@@ -153,15 +153,15 @@ extension Kind where Value == String {
 
 extension Configuration {
     /// `[limits]`: what the server may use.
-    package struct LimitSettings: SettingsTable {
+    public struct LimitSettings: SettingsTable {
         /// Bytes, 32 MiB to 1 TiB. Nil: what the control group allows, if it limits memory.
-        @Setting("memory", .optional(.size(in: 32 << 20...1 << 40))) package var memory: Int?
+        @Setting("memory", .optional(.size(in: 32 << 20...1 << 40))) public var memory: Int?
         /// Misses a second of one client network at the providers; 0: any number; nil: any number too, but for names that do
         /// not exist where a provider bills or has a limit of calls.
-        @Setting("misses_per_second", .optional(.integer(in: 0...100_000))) package var missesPerSecond: Int?
+        @Setting("misses_per_second", .optional(.integer(in: 0...100_000))) public var missesPerSecond: Int?
         /// How many of them may come at once.
-        @Setting("misses_burst", .integer(in: 2...1_000_000)) package var missesBurst = 400
+        @Setting("misses_burst", .integer(in: 2...1_000_000)) public var missesBurst = 400
 
-        package init() {}
+        public init() {}
     }
 }

@@ -1,20 +1,20 @@
-package import DNSWire
+public import DNSWire
 
 extension Configuration {
     /// `[preset]`.
-    package struct Preset: SettingsTable {
+    public struct Preset: SettingsTable {
         /// Answered without asking a source.
-        @Setting("always", .presets) package var always: [PresetEntry] = []
+        @Setting("always", .presets) public var always: [PresetEntry] = []
         /// Answered when no source could.
-        @Setting("last_resort", .presets) package var lastResort: [PresetEntry] = []
+        @Setting("last_resort", .presets) public var lastResort: [PresetEntry] = []
         /// Looked up at start.
-        @Setting("preresolve", .list(of: .name, "list of names")) package var preresolve: [Name] = []
+        @Setting("preresolve", .list(of: .name, "list of names")) public var preresolve: [Name] = []
         /// Absolute path in the form of `/etc/hosts`; empty: none.
-        @Setting("hosts_file", .path()) package var hostsFile = ""
+        @Setting("hosts_file", .path()) public var hostsFile = ""
         /// What `hostsFile` holds; no key of its own.
-        package var hosts: [PresetEntry] = []
+        public var hosts: [PresetEntry] = []
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             for (key, entries) in [("always", always), ("last_resort", lastResort)] {
@@ -102,15 +102,15 @@ extension Kind where Value == [PresetEntry] {
 }
 
 /// Static addresses of one name, or of all names below it.
-package struct PresetEntry: Sendable {
+public struct PresetEntry: Sendable {
     /// Lower-cased; for a wildcard the part after `*.`.
-    package var name: Name
+    public var name: Name
     /// Written `*.name`: every name below it, not itself.
-    package var isWildcard: Bool
+    public var isWildcard: Bool
     /// Where it stands in its file, counted from 1; no part of it.
-    package var line: UInt32
+    public var line: UInt32
     /// At least one.
-    package var addresses: [IPAddress]
+    public var addresses: [IPAddress]
 
     func isFor(_ name: Name, _ isWildcard: Bool) -> Bool { self.name == name && self.isWildcard == isWildcard }
 
@@ -119,11 +119,11 @@ package struct PresetEntry: Sendable {
 }
 
 extension PresetEntry: Hashable {
-    package static func == (left: PresetEntry, right: PresetEntry) -> Bool {
+    public static func == (left: PresetEntry, right: PresetEntry) -> Bool {
         left.name == right.name && left.isWildcard == right.isWildcard && left.addresses == right.addresses
     }
 
-    package func hash(into hasher: inout Hasher) {
+    public func hash(into hasher: inout Hasher) {
         hasher.combine(name)
         hasher.combine(isWildcard)
     }

@@ -1,5 +1,5 @@
-package import DNSResolver
-package import DNSWire
+public import DNSResolver
+public import DNSWire
 
 extension Mode {
     /// Whether protected names need a provider.
@@ -9,38 +9,38 @@ extension Mode {
 extension Configuration {
     /// `[route]`: suffixes are lower-cased and match whole labels; the longest match of all lists wins, at equal length
     /// `forward`, then `bypass`.
-    package struct Route: SettingsTable {
+    public struct Route: SettingsTable {
         /// What answers protected names, and what is the fallback.
-        @Setting("mode", .choice(), shapesAnswers: true) package var mode = Mode.httpdnsFirst
+        @Setting("mode", .choice(), shapesAnswers: true) public var mode = Mode.httpdnsFirst
         /// Answered through HTTPDNS, if some provider may. Empty: every such name that nothing else matches.
-        @Setting("protect", .suffixes, shapesAnswers: true) package var protect: NameList = []
+        @Setting("protect", .suffixes, shapesAnswers: true) public var protect: NameList = []
         /// Answered through LocalDNS.
-        @Setting("bypass", .suffixes, shapesAnswers: true) package var bypass: NameList = []
+        @Setting("bypass", .suffixes, shapesAnswers: true) public var bypass: NameList = []
         /// Answered through LocalDNS unless another list names them. Nil: the built-in list.
         @Setting(
             "network_names",
             .auto(or: .suffixes, "or list of suffixes", "list of suffixes", example: "\"lan\""), shapesAnswers: true)
-        package var networkNames: NameList?
+        public var networkNames: NameList?
 
         /// Whether names of no list are protected: where the file's own `protect` is empty, whatever a signed policy adds
         /// to it or takes from it.
-        package var protectsUnlisted = true
+        public var protectsUnlisted = true
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) { protectsUnlisted = protect.isEmpty }
     }
 
     /// One `[[forward]]`: names that given servers answer.
-    package struct Forward: SettingsTable {
+    public struct Forward: SettingsTable {
         /// At least one, none of them in another forward.
-        @Setting("suffixes", .suffixes, default: "required", shapesAnswers: true) package var suffixes: NameList = []
+        @Setting("suffixes", .suffixes, default: "required", shapesAnswers: true) public var suffixes: NameList = []
         /// Asked in this order; at least one, none of them this server.
         @Setting(
             "servers", .list(of: .server(defaultPort: 53), "list of servers"), default: "required", shapesAnswers: true)
-        package var servers: [AddressAndPort] = []
+        public var servers: [AddressAndPort] = []
 
-        package init() {}
+        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             let needs = [
@@ -55,33 +55,33 @@ extension Configuration {
 
 extension Configuration {
     /// `[localdns]`.
-    package struct LocalDNSSettings: SettingsTable {
+    public struct LocalDNSSettings: SettingsTable {
         /// The resolvers to ask, in this order. The members of a group know the same names, each group may know others; there is
         /// at least one group, and none is empty. Nil: the first list of the system's files with a server that is not this one.
-        @Setting("servers", .localDNSServers, shapesAnswers: true) package var groups: [[AddressAndPort]]?
+        @Setting("servers", .localDNSServers, shapesAnswers: true) public var groups: [[AddressAndPort]]?
         /// Absolute.
-        @Setting("resolv_conf", .path(), shapesAnswers: true) package var resolvConf = "/etc/resolv.conf"
+        @Setting("resolv_conf", .path(), shapesAnswers: true) public var resolvConf = "/etc/resolv.conf"
         /// For one question over all servers, 10 ms to 10 s.
         @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(10)))
-        package var timeout = Duration.milliseconds(1500)
+        public var timeout = Duration.milliseconds(1500)
         /// Of answers of these servers and of those of `[[forward]]`; whole seconds up to 7 days, which is as they come.
         @Setting(
             "max_ttl", .duration(in: .seconds(1) ... .seconds(7 * 86_400), wholeSeconds: true), shapesAnswers: true)
-        package var maxTTL = Duration.seconds(7 * 86_400)
+        public var maxTTL = Duration.seconds(7 * 86_400)
         /// What is done about addresses that LocalDNS gives for protected names.
         @Setting("certificate_check", .choice(), shapesAnswers: true)
-        package var certificateCheck = RaceRules.CertificateCheck.auto
+        public var certificateCheck = RaceRules.CertificateCheck.auto
         /// 1 to 65535; never empty.
         @Setting("certificate_ports", .list(of: .integer(in: 1...65535), "list of ports"), shapesAnswers: true)
-        package var certificatePorts = [443]
+        public var certificatePorts = [443]
         /// Suffixes whose servers have no TLS: not checked.
         @Setting("unverified", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
-        package var unverified: [Name] = []
+        public var unverified: [Name] = []
 
-        package init() {}
+        public init() {}
 
         /// Those that are written, of all groups.
-        package var servers: [AddressAndPort] { groups?.flatMap(\.self) ?? [] }
+        public var servers: [AddressAndPort] { groups?.flatMap(\.self) ?? [] }
 
         mutating func finish(_ keys: TableKeys) {
             if resolvConf.isEmpty { keys.fail("resolv_conf", "must not be empty") }
@@ -148,7 +148,7 @@ extension Kind where Value == [[AddressAndPort]] {
 }
 
 /// What becomes of HTTPS and SVCB questions for protected names.
-package enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
+public enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
     /// NODATA, unless a provider answers them with authentication.
     case protect
     /// Passed on like any other type.
@@ -156,19 +156,19 @@ package enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
 }
 
 /// What becomes of addresses of local networks in answers for protected names.
-package enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
+public enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
     case keep, drop
 }
 
 /// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
-package enum DNS64: Hashable, Sendable, CustomStringConvertible {
+public enum DNS64: Hashable, Sendable, CustomStringConvertible {
     /// Where this machine has no IPv4, by the prefix that LocalDNS tells.
     case auto
     case off
     case prefix(NAT64Prefix)
 
     /// As the file has it.
-    package var description: String {
+    public var description: String {
         switch self {
         case .auto: "auto"
         case .off: "off"
@@ -179,28 +179,28 @@ package enum DNS64: Hashable, Sendable, CustomStringConvertible {
 
 extension Configuration {
     /// `[answers]`.
-    package struct AnswerSettings: SettingsTable {
+    public struct AnswerSettings: SettingsTable {
         /// Which address families answers hold.
-        @Setting("prefer", .choice()) package var prefer = FamilyPreference.both
+        @Setting("prefer", .choice()) public var prefer = FamilyPreference.both
         /// Whether the addresses of an answer go out in turn.
-        @Setting("rotate", .boolean) package var rotate = true
-        @Setting("https_records", .choice(), shapesAnswers: true) package var httpsRecords = HTTPSRecords.protect
+        @Setting("rotate", .boolean) public var rotate = true
+        @Setting("https_records", .choice(), shapesAnswers: true) public var httpsRecords = HTTPSRecords.protect
         /// Networks whose addresses are dropped from answers for protected names.
         @Setting("bogus", .list(of: .prefix, "list of networks"), shapesAnswers: true)
-        package var bogus: [AddressPrefix] = []
+        public var bogus: [AddressPrefix] = []
         @Setting("private_addresses", .choice(), shapesAnswers: true)
-        package var privateAddresses = PrivateAddresses.keep
+        public var privateAddresses = PrivateAddresses.keep
         /// Suffixes of names that may have private addresses all the same.
         @Setting("private_names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
-        package var privateNames: [Name] = []
-        @Setting("dns64", .dns64, shapesAnswers: true) package var dns64 = DNS64.auto
+        public var privateNames: [Name] = []
+        @Setting("dns64", .dns64, shapesAnswers: true) public var dns64 = DNS64.auto
         /// Whether the name that browsers look up before they ask a resolver of their own does not exist.
-        @Setting("hide_canary", .boolean) package var hideCanary = true
+        @Setting("hide_canary", .boolean) public var hideCanary = true
 
-        package init() {}
+        public init() {}
 
         /// The identity of all that decides what answers may hold.
-        package var answerIdentity: String { identity }
+        public var answerIdentity: String { identity }
     }
 }
 

@@ -1,7 +1,7 @@
 import DNSCache
 import DNSWire
 import Scheduling
-package import Synchronization
+import Synchronization
 
 /// Which cached answers may be used: under the policy in force, on the present network, for a question that takes a
 /// route.
@@ -127,16 +127,14 @@ final class Generations {
 /// An answer in the cache carries the generation in which it was stored. The UDP threads compare the two with one load;
 /// the loop increments the generation when the policy or the network changes, which makes every older answer a miss at
 /// once. `Generations` records which of the two changed.
-package final class PolicyGeneration: Sendable {
-    @usableFromInline
+public final class PolicyGeneration: Sendable {
     let number = Atomic<UInt32>(1)
 
-    package init() {}
+    public init() {}
 
     /// The present number. From any thread.
-    @inlinable
-    package var current: UInt32 { number.load(ordering: .acquiring) }
+    public var current: UInt32 { number.load(ordering: .acquiring) }
 
     /// Begins a new generation, after policy or network have changed. Wraps after 4,294,967,295.
-    package func advance() { number.wrappingAdd(1, ordering: .releasing) }
+    public func advance() { number.wrappingAdd(1, ordering: .releasing) }
 }

@@ -1,27 +1,27 @@
-package import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Scheduling
 
 /// The resolver's view of the memory cache: which answers may still be used, and in which form answers are cached.
 @Loop
-package final class AnswerStore {
+public final class AnswerStore {
     let memory: MemoryCache
     private(set) var freshness: FreshnessPolicy
     private(set) var rules: AnswerRules
     let clock: any LoopClock
     private let badAddresses: BadAddresses
     let failures = FailureMemory()
-    package let serverNames = ServerNames()
+    public let serverNames = ServerNames()
     /// Whether the addresses of an answer rotate where its source gave them no order. Default true. Cached answers follow
     /// with the next generation.
-    package var rotatesAddresses = true
+    public var rotatesAddresses = true
     /// Where answers are stored beyond this process, if anywhere.
-    package var archive: (any AnswerArchive)?
+    public var archive: (any AnswerArchive)?
 
     /// What goes through all answers.
-    package var walks: CacheWalks { CacheWalks(memory: memory, archive: archive, clock: clock) }
+    public var walks: CacheWalks { CacheWalks(memory: memory, archive: archive, clock: clock) }
 
-    package nonisolated init(
+    public nonisolated init(
         memory: MemoryCache, freshness: FreshnessPolicy, generation: PolicyGeneration, policy: ResolverPolicy,
         badAddresses: BadAddresses, clock: any LoopClock
     ) {
@@ -36,39 +36,39 @@ package final class AnswerStore {
     var staleWait: Duration { freshness.staleWait }
 
     /// The generation of policy and network.
-    package var generation: UInt32 { rules.generations.current }
+    public var generation: UInt32 { rules.generations.current }
 
     /// Changes to another policy, with `freshness` for what is cached from now on.
-    package func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
+    public func adopt(_ policy: ResolverPolicy, _ freshness: FreshnessPolicy) {
         rules.policy = policy
         self.freshness = freshness
     }
 
     /// Makes the answers stored so far a miss for the UDP threads, so that they are decided again here.
-    package func beginGeneration() { rules.generations.beginPolicy() }
+    public func beginGeneration() { rules.generations.beginPolicy() }
 
     /// Makes the answers stored so far stale: still served when nothing better comes in time.
-    package func beginNetwork() { rules.generations.beginNetwork() }
+    public func beginNetwork() { rules.generations.beginNetwork() }
 
     /// Whether an entry is past its TTL, or from another network.
-    package func isStale(_ entry: CacheEntry) -> Bool {
+    public func isStale(_ entry: CacheEntry) -> Bool {
         entry.age(at: clock.now) >= entry.lifetime || !rules.generations.isOfNetwork(entry.generation)
     }
 
     /// An answer that is fresh, or stale and used when nothing better comes. An object: mostly there is none, and
     /// waiting clients refer to it.
-    package final class Cached: Sendable {
-        package enum Age: Hashable, Sendable {
+    public final class Cached: Sendable {
+        public enum Age: Hashable, Sendable {
             /// - Parameter isEnding: whether its TTL is near its end, so that it is prefetched if clients ask for it.
             case fresh(isEnding: Bool)
             /// - Parameter isYoung: whether it expired no longer ago than its TTL.
             case stale(isYoung: Bool)
         }
 
-        package let age: Age
+        public let age: Age
         /// The number of its source.
         let source: UInt16
-        package let response: Response
+        public let response: Response
 
         fileprivate init(_ age: Age, source: UInt16, _ response: Response) {
             self.age = age
@@ -76,10 +76,10 @@ package final class AnswerStore {
             self.response = response
         }
 
-        package var isFresh: Bool { if case .fresh = age { true } else { false } }
+        public var isFresh: Bool { if case .fresh = age { true } else { false } }
 
         /// Whether a source gave it: it was not made here.
-        package var isFromSource: Bool { SourceTags.isSource(source) }
+        public var isFromSource: Bool { SourceTags.isSource(source) }
     }
 
     /// The cached answer to a type of a flight, if it was obtained by the same route.
@@ -157,7 +157,7 @@ package final class AnswerStore {
     }
 
     /// Removes the unverified answer of LocalDNS, if that is still the cached one.
-    package func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
+    public func forgetUnverified(_ key: FlightKey, _ type: RecordType) {
         if memory.entry(for: key.cacheKey(type))?.source == rules.tag(of: .localDNS) { forget(key, type) }
     }
 
@@ -195,7 +195,7 @@ package final class AnswerStore {
     ///   - isTranslated: whether the addresses were made of others. Of use under this policy alone: no archive gets them.
     ///   - isStored: false packs it for a client alone.
     /// - Returns: nil when it is longer than a message can be.
-    package func keep(
+    public func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
         longest: UInt32 = .max, isTranslated: Bool = false, isStored: Bool = true
     ) -> PackedAnswer? {
@@ -232,7 +232,7 @@ package final class AnswerStore {
 
     /// Caches an answer from the configuration for the UDP threads, until it expires or the generation ends; nil: it is
     /// longer than a message can be.
-    package func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
+    public func keepLocal(_ answer: Answer, for client: ClientQuestion, _ source: Source) -> PackedAnswer? {
         let answer = badAddresses.withBadAddressesLast(answer)
         guard let packed = PackedAnswer(answer, for: client.question) else { return nil }
         let isNegative = answer.isNegative(for: client.question.type)

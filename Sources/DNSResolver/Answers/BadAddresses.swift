@@ -1,6 +1,6 @@
 import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// Addresses that users have reported as bad: they are deprioritized (moved to the end) in every answer that holds
 /// them, until the report has faded.
@@ -8,13 +8,13 @@ package import Scheduling
 /// A report weighs 1 and loses half of that with every third of its lifetime; reports of one address add up. Below 1/8
 /// it is dropped: one report after its lifetime, two after a third more. No address is removed from an answer.
 @Loop
-package final class BadAddresses {
+public final class BadAddresses {
     /// The most addresses at once; beyond it the one with the least weight is dropped.
-    package nonisolated static let capacity = 1_024
+    public nonisolated static let capacity = 1_024
     /// How long one report counts unless it says otherwise.
-    package nonisolated static let defaultLifetime: Duration = .seconds(30 * 60)
+    public nonisolated static let defaultLifetime: Duration = .seconds(30 * 60)
     /// The shortest and the longest lifetime of a report.
-    package nonisolated static let lifetimes: ClosedRange<Duration> = .seconds(1) ... .seconds(30 * 86_400)
+    public nonisolated static let lifetimes: ClosedRange<Duration> = .seconds(1) ... .seconds(30 * 86_400)
     /// How many times its weight halves in a report's lifetime.
     private nonisolated static let halvings = 3
 
@@ -41,12 +41,12 @@ package final class BadAddresses {
     }
 
     /// A reported address as listed in output.
-    package struct Listed: Hashable, Sendable {
-        package let address: IPAddress
+    public struct Listed: Hashable, Sendable {
+        public let address: IPAddress
         /// At least 1/8; 1 is one report just made.
-        package let weight: Double
+        public let weight: Double
         /// When the report will have faded, if no other one is made.
-        package let until: Instant
+        public let until: Instant
     }
 
     private nonisolated static var least: Double { 1 / Double(1 << halvings) }
@@ -54,10 +54,10 @@ package final class BadAddresses {
     private let clock: any LoopClock
     private var reports: [IPAddress: Report] = [:]
 
-    package nonisolated init(clock: any LoopClock) { self.clock = clock }
+    public nonisolated init(clock: any LoopClock) { self.clock = clock }
 
     /// Records a report that counts for `lifetime`, within `lifetimes`; of several the longest is that of all.
-    package func report(_ address: IPAddress, lifetime: Duration = BadAddresses.defaultLifetime) {
+    public func report(_ address: IPAddress, lifetime: Duration = BadAddresses.defaultLifetime) {
         removeFaded()
         let now = clock.now
         let bounded = min(max(lifetime, Self.lifetimes.lowerBound), Self.lifetimes.upperBound)
@@ -71,13 +71,13 @@ package final class BadAddresses {
     }
 
     /// Drops the reports of an address. Returns whether there were any.
-    package func remove(_ address: IPAddress) -> Bool {
+    public func remove(_ address: IPAddress) -> Bool {
         removeFaded()
         return reports.removeValue(forKey: address) != nil
     }
 
     /// All addresses that still count, the worst first.
-    package var list: [Listed] {
+    public var list: [Listed] {
         removeFaded()
         let now = clock.now
         return reports.map { address, report in

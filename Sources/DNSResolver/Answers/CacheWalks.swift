@@ -1,10 +1,10 @@
-package import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Scheduling
 
 /// Walks over the whole cache, in steps between which the loop does its other work.
 @Loop
-package struct CacheWalks {
+public struct CacheWalks {
     /// Slots of the cache that one step visits: under a millisecond.
     private static let slotsPerStep = 1_024
 
@@ -13,7 +13,7 @@ package struct CacheWalks {
     let clock: any LoopClock
 
     /// Removes answers of every type. Returns how many.
-    package func remove(_ removal: AnswerRemoval) async -> Int {
+    public func remove(_ removal: AnswerRemoval) async -> Int {
         archive?.remove(removal)
         // Removes what was written from memory meanwhile.
         defer { archive?.remove(removal) }
@@ -53,7 +53,7 @@ package struct CacheWalks {
     }
 
     /// Some of the answers, and where to go on: ends after the step in which `limit` were found. Names are in lower case.
-    package func answers(
+    public func answers(
         from start: CacheCursor, limit: Int, where isWanted: @Sendable (Name) -> Bool
     ) async -> (answers: [CachedAnswer], next: CacheCursor?) {
         var found: [CachedAnswer] = []
@@ -79,7 +79,7 @@ package struct CacheWalks {
     }
 
     /// Rebuilds the cache with another size and other rules, part by part.
-    package func rebuild(memory bytes: Int, freshness: FreshnessPolicy) async {
+    public func rebuild(memory bytes: Int, freshness: FreshnessPolicy) async {
         for part in 0..<memory.partCount {
             memory.rebuild(part: part, memory: bytes, policy: freshness)
             await nextTurn()
@@ -92,7 +92,7 @@ package struct CacheWalks {
 
 /// A store that retains answers longer than memory does: the disk. Nothing waits for it except `recall`.
 @Loop
-package protocol AnswerArchive: AnyObject, Sendable {
+public protocol AnswerArchive: AnyObject, Sendable {
     /// Stores an answer that was just stored in memory.
     func store(_ entry: CacheEntry, for key: borrowing QueryKey)
 

@@ -1,5 +1,5 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The cache of resolution failures: questions that no source could answer lately are not asked again for 1, 2, then
 /// 5 s (RFC 9520 section 3.2).
@@ -7,7 +7,7 @@ package import Scheduling
 /// An answer removes its question. At most `capacity` questions; beyond it the memory is cleared, which costs attempts and
 /// never an answer.
 @Loop
-package final class FailureMemory {
+public final class FailureMemory {
     private static let capacity = 10_000
     private static let pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(5)]
     /// How long after its pause a question must not be asked to begin with the shortest pause again.
@@ -28,14 +28,14 @@ package final class FailureMemory {
 
     private var failures: [Key: Failure] = [:]
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// Whether no failure is remembered.
     var isEmpty: Bool { failures.isEmpty }
 
     /// Why the question failed, while it is not to be asked again: where a stale answer was given, the pause ends with that,
     /// and what was asked before a provider last recovered is remembered no longer.
-    package func remembered(
+    public func remembered(
         _ flight: FlightKey, _ type: RecordType, at now: Instant, hasStale: Bool = false, recovery: Instant? = nil
     ) -> ExtendedError? {
         guard !isEmpty, let failure = failures[Key(flight: flight, type: type)], now < failure.until,
@@ -51,7 +51,7 @@ package final class FailureMemory {
     }
 
     /// Records a failure of what was asked then, and whether clients had a stale answer instead.
-    package func failed(
+    public func failed(
         _ flight: FlightKey, _ type: RecordType, error: ExtendedError, at now: Instant, asked: Instant,
         hasStale: Bool = false
     ) {
@@ -63,10 +63,10 @@ package final class FailureMemory {
     }
 
     /// Clears the memory after a change of policy or network, by which the same questions may succeed.
-    package func forgetAll() { failures = [:] }
+    public func forgetAll() { failures = [:] }
 
     /// Called when the question has an answer.
-    package func answered(_ flight: FlightKey, _ type: RecordType) {
+    public func answered(_ flight: FlightKey, _ type: RecordType) {
         if !isEmpty { failures[Key(flight: flight, type: type)] = nil }
     }
 }

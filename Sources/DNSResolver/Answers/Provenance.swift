@@ -1,6 +1,6 @@
-package import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSCache
+public import DNSWire
+public import Scheduling
 
 extension HijackedAddress {
     /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason is last.
@@ -27,7 +27,7 @@ extension Question {
 
 /// Where cached answers came from, and what decides about names, by the policy in force: for operators.
 @Loop
-package struct Provenance {
+public struct Provenance {
     private let flights: Flights
     private let policy: ResolverPolicy
     private let store: AnswerStore
@@ -51,13 +51,13 @@ package struct Provenance {
     private static let hijacksShown = 4
 
     /// The source of a cached answer, in output.
-    package func sourceName(of cached: CachedAnswer) -> SourceName {
+    public func sourceName(of cached: CachedAnswer) -> SourceName {
         let route = policy.routes.route(for: cached.name, cached.type)
         return policy.sourceName(cached.entry.source, by: store.rules.obtained(cached.entry, by: route))
     }
 
     /// The source of an answered question, in output.
-    package func sourceName(_ kind: AnswerKind, _ tag: UInt16?) -> SourceName {
+    public func sourceName(_ kind: AnswerKind, _ tag: UInt16?) -> SourceName {
         // What was cached is called so, and not by where it came from first.
         guard let tag, kind == .provider || kind == .shared else { return SourceName(kind) }
         return policy.sourceName(tag, by: .bypass)
@@ -104,7 +104,7 @@ package struct Provenance {
     }
 
     /// Whether a cached answer may be given to a client, by the policy in force.
-    package func isUsable(_ cached: CachedAnswer) -> Bool {
+    public func isUsable(_ cached: CachedAnswer) -> Bool {
         let question = Question(name: cached.name, type: cached.type)
         let isSigned = cached.dnssecOK || cached.checkingDisabled
         if !store.rules.isLocal(cached.entry),
@@ -127,7 +127,7 @@ package struct Provenance {
 
     /// One line for what decides about `subject`, one for each cached answer, with the client's DO and CD bits, and for
     /// each type that failed since, else one that says that there is none; and one for each detected forgery.
-    package func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
+    public func explanation(of subject: Name, for client: ClientQuestion) -> [String] {
         let keys = Self.explainedTypes.map { type in (type, flights.key(subject, type, for: client)) }
         var lines = keys.compactMap { type, key in origin(of: key, type) }
         lines += keys.compactMap { type, key in

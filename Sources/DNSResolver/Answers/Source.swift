@@ -1,7 +1,7 @@
-package import Scheduling
+public import Scheduling
 
 /// The source of an answer, by its index in the policy that asked.
-package enum Source: Hashable, Sendable {
+public enum Source: Hashable, Sendable {
     case localDNS
     /// LocalDNS, for a protected name, with every address verified by its certificate.
     case verifiedLocalDNS
@@ -18,7 +18,7 @@ package enum Source: Hashable, Sendable {
 }
 
 /// Where an answer came from: by these it is counted, and named wherever its source is.
-package enum AnswerKind: Int, CaseIterable, Sendable {
+public enum AnswerKind: Int, CaseIterable, Sendable {
     /// The memory cache had it, within its TTL.
     case cache
     /// The cache file had it, and memory did not.
@@ -63,7 +63,7 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
     }
 
     /// The only word for it in `why`, traces, logs, metrics and on the page.
-    package var word: String {
+    public var word: String {
         switch self {
         case .cache: "cache"
         case .disk: "disk"
@@ -82,19 +82,19 @@ package enum AnswerKind: Int, CaseIterable, Sendable {
 }
 
 /// The source of an answer in output.
-package struct SourceName: Hashable, Sendable {
-    package var kind: AnswerKind
+public struct SourceName: Hashable, Sendable {
+    public var kind: AnswerKind
     /// The provider's name; empty where none gave the answer, or the configuration has it no more.
-    package var provider: String
+    public var provider: String
 
-    package init(_ kind: AnswerKind, provider: String = "") {
+    public init(_ kind: AnswerKind, provider: String = "") {
         (self.kind, self.provider) = (kind, provider)
     }
 
-    package var word: String { kind.word }
+    public var word: String { kind.word }
 
     /// Such as `provider aliyun`, or `cache`.
-    package var text: String { provider.isEmpty ? word : "\(word) \(provider)" }
+    public var text: String { provider.isEmpty ? word : "\(word) \(provider)" }
 
     /// The same as `key=value` words.
     var pairs: String { "source=\(word)" + (provider.isEmpty ? "" : " provider=\(provider)") }
@@ -104,7 +104,7 @@ package struct SourceName: Hashable, Sendable {
 ///
 /// A source that is unchanged after a reload retains its number, a changed one gets a new one, and the number of a
 /// removed one becomes invalid: its answers are not used again.
-package struct SourceTags: Hashable, Sendable {
+public struct SourceTags: Hashable, Sendable {
     /// The bit that all providers' numbers have: their answers are trusted more.
     private static let providerBit: UInt16 = 0x8000
     /// The bit that distinguishes the number of LocalDNS's verified answers from that of its other ones, and that of a
@@ -115,21 +115,21 @@ package struct SourceTags: Hashable, Sendable {
     /// The number of `Source.preset`, in every policy.
     static let preset: UInt16 = verifiedBit - 1
 
-    package let localDNS: UInt16
+    public let localDNS: UInt16
     /// One for each `[[forward]]` entry, in order.
-    package let forwards: [UInt16]
+    public let forwards: [UInt16]
     /// One for each provider, in order.
-    package let providers: [UInt16]
+    public let providers: [UInt16]
 
     /// Takes numbers from `Numbers`.
-    package init(localDNS: UInt16, forwards: [UInt16], providers: [UInt16]) {
+    public init(localDNS: UInt16, forwards: [UInt16], providers: [UInt16]) {
         self.localDNS = localDNS
         self.forwards = forwards
         self.providers = providers
     }
 
     /// The number of a source; that of LocalDNS for an index that the policy does not have.
-    package func tag(of source: Source) -> UInt16 {
+    public func tag(of source: Source) -> UInt16 {
         switch source {
         case .rule: Self.rule
         case .preset: Self.preset
@@ -142,7 +142,7 @@ package struct SourceTags: Hashable, Sendable {
     }
 
     /// The source that has this number; nil when it no longer exists.
-    package func source(of tag: UInt16) -> Source? {
+    public func source(of tag: UInt16) -> Source? {
         if tag == Self.rule { return .rule }
         if tag == Self.preset { return .preset }
         if tag == localDNS { return .localDNS }
@@ -175,23 +175,23 @@ package struct SourceTags: Hashable, Sendable {
     }
 
     /// Allocates numbers, none twice.
-    package struct Numbers: Sendable {
+    public struct Numbers: Sendable {
         /// The highest number there is.
         private static let last = SourceTags.preset - 1
         private var given = SourceTags.rule
 
-        package init() {}
+        public init() {}
 
         /// How many numbers are left, 16,382 at first; then the last one is reused.
-        package var left: Int { Int(Self.last - given) }
+        public var left: Int { Int(Self.last - given) }
 
         /// For LocalDNS or a `[[forward]]` entry.
-        package mutating func next() -> UInt16 {
+        public mutating func next() -> UInt16 {
             given = min(given + 1, Self.last)
             return given
         }
 
-        package mutating func nextProvider() -> UInt16 { next() | SourceTags.providerBit }
+        public mutating func nextProvider() -> UInt16 { next() | SourceTags.providerBit }
     }
 }
 
@@ -199,15 +199,15 @@ package struct SourceTags: Hashable, Sendable {
 ///
 /// Allocated once, for the life of the process; at most 65,535, which no configuration comes near.
 @Loop
-package final class ServerNames {
+public final class ServerNames {
     private var numbers = ["": UInt16(0)]
     /// By number; the first stands for all unknown servers.
     private var names = [""]
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// The number of a server, a new one the first time; 0 for no name, and once there are too many.
-    package func number(of name: String) -> UInt16 {
+    public func number(of name: String) -> UInt16 {
         if let number = numbers[name] { return number }
         guard let number = UInt16(exactly: names.count) else { return 0 }
         numbers[name] = number
@@ -216,7 +216,7 @@ package final class ServerNames {
     }
 
     /// The server that has this number; empty when it is not known.
-    package func name(of number: UInt16) -> String {
+    public func name(of number: UInt16) -> String {
         names.indices.contains(Int(number)) ? names[Int(number)] : ""
     }
 }

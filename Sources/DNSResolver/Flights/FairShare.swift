@@ -1,4 +1,4 @@
-package import DNSWire
+public import DNSWire
 
 /// Counts the holdings of a bounded resource by client network, and selects what is evicted when all of it is held.
 ///
@@ -14,9 +14,9 @@ package import DNSWire
 /// This only counts. Units are numbers; what they stand for is in a table of the caller's. Every call takes the same
 /// short time however much is held (`held(by:)` and `add` look the network up in a table), and memory is proportional
 /// to the most that was held at once since nothing was held.
-package struct FairShare: Sendable {
+public struct FairShare: Sendable {
     /// One unit, until it is removed.
-    package typealias Ticket = ShareLevel.Ticket
+    public typealias Ticket = ShareLevel.Ticket
 
     /// Storage for this many units stays allocated when nothing is held.
     private static let retained = 64
@@ -26,9 +26,9 @@ package struct FairShare: Sendable {
     private static let sizes = [56, 48]
 
     /// How many units there are.
-    package let capacity: Int
+    public let capacity: Int
     /// How many are held.
-    package private(set) var count = 0
+    public private(set) var count = 0
 
     private var networksHolding = ShareLevel()
     /// For each of `sizes`; of IPv6 alone.
@@ -38,26 +38,26 @@ package struct FairShare: Sendable {
     private var nextTicket = 0
 
     /// - Parameter capacity: how many units there are, at least 1.
-    package init(capacity: Int) { self.capacity = max(1, capacity) }
+    public init(capacity: Int) { self.capacity = max(1, capacity) }
 
     /// Whether nothing is left.
-    package var isFull: Bool { count >= capacity }
+    public var isFull: Bool { count >= capacity }
 
     /// How many units a network holds.
-    package func held(by network: ClientNetwork) -> Int { networksHolding.held(by: network) }
+    public func held(by network: ClientNetwork) -> Int { networksHolding.held(by: network) }
 
     /// The network that holds a unit; nil for one that is free.
-    package func holder(of ticket: Ticket) -> ClientNetwork? { networksHolding.holder(of: ticket) }
+    public func holder(of ticket: Ticket) -> ClientNetwork? { networksHolding.holder(of: ticket) }
 
     /// The network that holds most, and how much.
-    package var largest: (network: ClientNetwork, count: Int)? { networksHolding.largest.map { ($0.key, $0.count) } }
+    public var largest: (network: ClientNetwork, count: Int)? { networksHolding.largest.map { ($0.key, $0.count) } }
 
     /// The unit that is evicted so that `network` gets one more when nothing is left, by the rule above; nil when there is
     /// none: then the newcomer is refused, or its own network makes room for it.
     ///
     /// - Parameter isPreferred: which unit is taken of those among which the rule leaves the choice, as far as it is found
     ///   soon; else the one held for longest.
-    package func yielding(to network: ClientNetwork, preferring isPreferred: (Ticket) -> Bool = { _ in true })
+    public func yielding(to network: ClientNetwork, preferring isPreferred: (Ticket) -> Bool = { _ in true })
         -> Ticket?
     {
         let count = held(by: network) + 1
@@ -99,14 +99,14 @@ package struct FairShare: Sendable {
     }
 
     /// The unit of `network` itself that is evicted first; nil when it holds none.
-    package func first(of network: ClientNetwork) -> Ticket? { networksHolding.first(of: network) }
+    public func first(of network: ClientNetwork) -> Ticket? { networksHolding.first(of: network) }
 
     /// The unit of the same network that is evicted after this one; nil for its last.
-    package func next(after ticket: Ticket) -> Ticket? { networksHolding.next(after: ticket) }
+    public func next(after ticket: Ticket) -> Ticket? { networksHolding.next(after: ticket) }
 
     /// Takes a unit, which is evicted last of the network's. The caller has made room before; a unit beyond `capacity`
     /// is counted all the same.
-    package mutating func add(for network: ClientNetwork) -> Ticket {
+    public mutating func add(for network: ClientNetwork) -> Ticket {
         let ticket: Ticket
         if let free = freeTickets.popLast() {
             ticket = free
@@ -123,7 +123,7 @@ package struct FairShare: Sendable {
     }
 
     /// Returns a unit. A unit that is not held is ignored.
-    package mutating func remove(_ ticket: Ticket) {
+    public mutating func remove(_ ticket: Ticket) {
         guard networksHolding.isHeld(ticket) else { return }
         networksHolding.remove(ticket)
         for index in sites.indices { sites[index].remove(ticket) }
@@ -133,7 +133,7 @@ package struct FairShare: Sendable {
     }
 
     /// Makes a unit the last of its network's to be evicted, since it was used just now.
-    package mutating func renew(_ ticket: Ticket) {
+    public mutating func renew(_ ticket: Ticket) {
         networksHolding.renew(ticket)
         for index in sites.indices { sites[index].renew(ticket) }
     }
@@ -143,7 +143,7 @@ package struct FairShare: Sendable {
 /// and when there are too many one of the network that has most is displaced (`FairShare`).
 ///
 /// An object: reading one of its counts, as each request does, would copy the whole value.
-package final class FairQueue<Element> {
+public final class FairQueue<Element> {
     private var holdings: FairShare
     private var elements: [FairShare.Ticket: Element] = [:]
     /// The networks that have elements, in round-robin order.
@@ -152,22 +152,22 @@ package final class FairQueue<Element> {
     private var turn = 0
 
     /// - Parameter capacity: the most elements, at least 1.
-    package init(capacity: Int) { holdings = FairShare(capacity: capacity) }
+    public init(capacity: Int) { holdings = FairShare(capacity: capacity) }
 
     /// How many elements wait.
-    package var count: Int { holdings.count }
+    public var count: Int { holdings.count }
 
     /// How many elements of a network wait.
-    package func held(by network: ClientNetwork) -> Int { holdings.held(by: network) }
+    public func held(by network: ClientNetwork) -> Int { holdings.held(by: network) }
 
     /// Whether a further element needs `displace` first.
-    package var isFull: Bool { holdings.isFull }
+    public var isFull: Bool { holdings.isFull }
 
     /// All elements, in no order.
-    package var all: some Collection<Element> { elements.values }
+    public var all: some Collection<Element> { elements.values }
 
     /// Appends an element to those of its network, whether there is room or not. Returns its number while it waits.
-    package func append(_ element: Element, for network: ClientNetwork) -> FairShare.Ticket {
+    public func append(_ element: Element, for network: ClientNetwork) -> FairShare.Ticket {
         if holdings.held(by: network) == 0 { turns.append(network) }
         let ticket = holdings.add(for: network)
         elements[ticket] = element
@@ -175,13 +175,13 @@ package final class FairQueue<Element> {
     }
 
     /// Removes the element that is displaced by one of `network`; nil when there is none, and the newcomer is refused.
-    package func displace(for network: ClientNetwork) -> Element? {
+    public func displace(for network: ClientNetwork) -> Element? {
         holdings.yielding(to: network).flatMap { remove($0) }
     }
 
     /// Removes an element.
     @discardableResult
-    package func remove(_ ticket: FairShare.Ticket) -> Element? {
+    public func remove(_ ticket: FairShare.Ticket) -> Element? {
         guard let network = holdings.holder(of: ticket) else { return nil }
         holdings.remove(ticket)
         if holdings.held(by: network) == 0, let index = turns.firstIndex(of: network) {
@@ -192,11 +192,11 @@ package final class FairQueue<Element> {
     }
 
     /// An element by its number.
-    package subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
+    public subscript(ticket: FairShare.Ticket) -> Element? { elements[ticket] }
 
     /// The next element that may be taken: the first of the network that holds least of what is waited for (`held`), and in
     /// turns where several hold equally much.
-    package func first(
+    public func first(
         _ held: (ClientNetwork) -> Int, where mayBeTaken: (Element) -> Bool = { _ in true }
     ) -> FairShare.Ticket? {
         if turn >= turns.count { turn = 0 }
@@ -218,7 +218,7 @@ package final class FairQueue<Element> {
 
     /// Removes an element whose turn has come: the next one is of another network where several hold equally much.
     @discardableResult
-    package func take(_ ticket: FairShare.Ticket) -> Element? {
+    public func take(_ ticket: FairShare.Ticket) -> Element? {
         guard let network = holdings.holder(of: ticket), let index = turns.firstIndex(of: network) else { return nil }
         turn = index
         let element = remove(ticket)

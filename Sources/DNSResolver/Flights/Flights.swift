@@ -1,6 +1,6 @@
 import DNSCache
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The flights under way, by the policy in force: where equal questions meet, and what keeps one client network from causing
 /// too many of them.
@@ -90,7 +90,7 @@ final class Flights {
 
 /// Asks the sources of a policy once, with nothing cached.
 @Loop
-package final class SingleRace {
+public final class SingleRace {
     private let flights: Flights
 
     /// Memory for the answers of one name.
@@ -98,7 +98,7 @@ package final class SingleRace {
     /// The most names at once.
     private static let limit = 100
 
-    package init(_ policy: ResolverPolicy, clock: any LoopClock) {
+    public init(_ policy: ResolverPolicy, clock: any LoopClock) {
         let store = AnswerStore(
             memory: MemoryCache(memory: Self.memory), freshness: FreshnessPolicy(), generation: PolicyGeneration(),
             policy: policy, badAddresses: BadAddresses(clock: clock), clock: clock)
@@ -106,7 +106,7 @@ package final class SingleRace {
     }
 
     /// Asks for a type of a name in lower case. Calls `done` once: with the answer and its source, or why there is none.
-    package func ask(
+    public func ask(
         _ name: Name, _ type: RecordType, by route: Route,
         done: @escaping @Loop (_ answer: Answer?, _ source: SourceName, _ reason: String) -> Void
     ) {
@@ -127,7 +127,7 @@ package final class SingleRace {
 
 /// Coalesces equal questions: the flights under way, by their keys.
 @Loop
-package final class Coalescer<Work: AnyObject> {
+public final class Coalescer<Work: AnyObject> {
     private struct Held {
         let flight: Work
         /// Increases in the order in which flights begin.
@@ -148,7 +148,7 @@ package final class Coalescer<Work: AnyObject> {
     private var counted: [FlightKey?] = []
 
     /// - Parameter limit: the most flights at once.
-    package nonisolated init(limit: Int) {
+    public nonisolated init(limit: Int) {
         self.limit = limit
         holdings = FairShare(capacity: limit)
     }
@@ -160,10 +160,10 @@ package final class Coalescer<Work: AnyObject> {
     var all: [Work] { flights.values.map(\.flight) + replaced.values }
 
     /// How many flights are under way.
-    package var count: Int { flights.count + replaced.count }
+    public var count: Int { flights.count + replaced.count }
 
     /// The flight for a key; nil: none is under way.
-    package func flight(for key: FlightKey) -> Work? { flights[key]?.flight }
+    public func flight(for key: FlightKey) -> Work? { flights[key]?.flight }
 
     /// Adds a flight, in place of an earlier one for its key, with which equal questions are not coalesced any more.
     ///
@@ -172,7 +172,7 @@ package final class Coalescer<Work: AnyObject> {
     ///
     /// - Returns: whether there was room, which there is not where that is the network of `key`; and the flight that was
     ///   evicted.
-    package func add(_ flight: Work, for key: FlightKey) -> (isAdded: Bool, evicted: Work?) {
+    public func add(_ flight: Work, for key: FlightKey) -> (isAdded: Bool, evicted: Work?) {
         var evicted: Work?
         if flights.count >= limit, flights[key] == nil {
             guard let ticket = holdings.yielding(to: key.holder), let other = counted[ticket],
@@ -204,7 +204,7 @@ package final class Coalescer<Work: AnyObject> {
 
     /// Removes a flight that is over: an equal question from now on begins a new one. One that is not held any more stays
     /// removed.
-    package func remove(_ flight: Work, for key: FlightKey) {
+    public func remove(_ flight: Work, for key: FlightKey) {
         guard let place = flights.index(forKey: key), flights[place].value.flight === flight else {
             replaced[ObjectIdentifier(flight)] = nil
             return

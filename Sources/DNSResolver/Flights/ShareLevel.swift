@@ -1,12 +1,12 @@
-package import DNSWire
+public import DNSWire
 
 /// The holders of units, at one size of network: the units of each holder in the order of their last use, and the holder of
 /// most.
 ///
 /// Every call takes the same short time however much is held. A unit that is not held is ignored.
-package struct ShareLevel: Sendable {
+public struct ShareLevel: Sendable {
     /// A unit, until it is removed; its number is reused afterwards. Small and dense, so that it can index an array.
-    package typealias Ticket = Int
+    public typealias Ticket = Int
 
     /// A unit, in the list of its holder: from the one that is evicted first to the one that is evicted last.
     private struct Unit {
@@ -36,32 +36,32 @@ package struct ShareLevel: Sendable {
     /// For each number: how many holders have more than that; where the first one that has exactly that many is ranked.
     private var holdingMore: [Int] = []
 
-    package init() {}
+    public init() {}
 
     /// The one that holds most: how much, and its unit that is evicted first.
-    package var largest: (key: ClientNetwork, count: Int, first: Ticket)? {
+    public var largest: (key: ClientNetwork, count: Int, first: Ticket)? {
         ranking.first.map { (holders[$0].key, holders[$0].count, holders[$0].first) }
     }
 
     /// How many units one holds.
-    package func held(by key: ClientNetwork) -> Int { places[key].map { holders[$0].count } ?? 0 }
+    public func held(by key: ClientNetwork) -> Int { places[key].map { holders[$0].count } ?? 0 }
 
     /// The holder of a unit; nil for one that is free.
-    package func holder(of ticket: Ticket) -> ClientNetwork? {
+    public func holder(of ticket: Ticket) -> ClientNetwork? {
         isHeld(ticket) ? holders[units[ticket].holder].key : nil
     }
 
     /// The unit of a holder that is evicted first; nil when it holds none.
-    package func first(of key: ClientNetwork) -> Ticket? { places[key].map { holders[$0].first } }
+    public func first(of key: ClientNetwork) -> Ticket? { places[key].map { holders[$0].first } }
 
     /// The unit of the same holder that is evicted after this one; nil for its last.
-    package func next(after ticket: Ticket) -> Ticket? {
+    public func next(after ticket: Ticket) -> Ticket? {
         guard isHeld(ticket), units[ticket].next != Self.none else { return nil }
         return units[ticket].next
     }
 
     /// Adds a unit, which is evicted last of the holder's.
-    package mutating func add(_ ticket: Ticket, for key: ClientNetwork) {
+    public mutating func add(_ ticket: Ticket, for key: ClientNetwork) {
         let holder = place(of: key)
         while units.count <= ticket { units.append(Unit()) }
         units[ticket].holder = holder
@@ -69,7 +69,7 @@ package struct ShareLevel: Sendable {
         grow(holder)
     }
 
-    package mutating func remove(_ ticket: Ticket) {
+    public mutating func remove(_ ticket: Ticket) {
         guard isHeld(ticket) else { return }
         let holder = units[ticket].holder
         unlink(ticket)
@@ -78,13 +78,13 @@ package struct ShareLevel: Sendable {
     }
 
     /// Makes a unit the last of its holder's to be evicted, since it was used just now.
-    package mutating func renew(_ ticket: Ticket) {
+    public mutating func renew(_ ticket: Ticket) {
         guard isHeld(ticket), holders[units[ticket].holder].last != ticket else { return }
         unlink(ticket)
         link(ticket)
     }
 
-    package func isHeld(_ ticket: Ticket) -> Bool {
+    public func isHeld(_ ticket: Ticket) -> Bool {
         units.indices.contains(ticket) && units[ticket].holder != Self.none
     }
 

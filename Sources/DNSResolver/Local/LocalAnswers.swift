@@ -1,15 +1,15 @@
-package import DNSWire
+public import DNSWire
 
 /// Answers that need no source: questions about the server itself, meta-types, static addresses, special-use names, and
 /// the address family that is excluded. An object: each question looks into it.
-package final class LocalAnswers: Sendable {
+public final class LocalAnswers: Sendable {
     /// What a server says when it is asked which program it is, and which host: that is not disclosed.
-    package static let serverName = "httpdnsd"
+    public static let serverName = "httpdnsd"
 
     /// Static addresses.
-    package let presets: Presets
+    public let presets: Presets
     /// The address families that are asked for.
-    package let families: FamilyPreference
+    public let families: FamilyPreference
     /// How this server is reached encrypted; nil: it is not, or does not say so.
     private let designated: DesignatedResolver?
     /// Whether browsers are to keep to this server.
@@ -22,7 +22,7 @@ package final class LocalAnswers: Sendable {
     /// TTL in seconds of answers given instead of LocalDNS's, which may become available at any moment.
     private static let absentNetworkTTL: UInt32 = 10
 
-    package init(
+    public init(
         presets: Presets = Presets(), families: FamilyPreference = .both, designated: DesignatedResolver? = nil,
         hidesCanary: Bool = true
     ) {
@@ -33,7 +33,7 @@ package final class LocalAnswers: Sendable {
     }
 
     /// A local reply: an answer, or an RCODE with which the question is refused.
-    package enum Reply: Sendable, Hashable {
+    public enum Reply: Sendable, Hashable {
         case answer(Answer)
         /// From the configuration, and the same for all clients until that changes: static addresses, or a rule's empty
         /// answer.
@@ -41,11 +41,11 @@ package final class LocalAnswers: Sendable {
         case refusal(ResponseCode, ExtendedError)
 
         /// How it is counted and named.
-        package var kind: AnswerKind { if case .configured(_, .preset) = self { .preset } else { .rule } }
+        public var kind: AnswerKind { if case .configured(_, .preset) = self { .preset } else { .rule } }
     }
 
     /// The local reply to `question`, whose client may want signatures or validate them; nil when a source must be asked.
-    package func reply(to question: Question, policy: RoutePolicy, isSigned: Bool = false) -> Reply? {
+    public func reply(to question: Question, policy: RoutePolicy, isSigned: Bool = false) -> Reply? {
         switch (question.class, question.type) {
         case (_, .axfr), (_, .ixfr):
             return .refusal(.refused, ExtendedError(.prohibited, "zone transfers are not offered"))
@@ -94,7 +94,7 @@ package final class LocalAnswers: Sendable {
 
     /// The answer for a name of the local network while no LocalDNS can be asked: that of an empty zone (RFC 6303, RFC
     /// 8375), with a short TTL. Nil for any other name.
-    package func withoutLocalDNS(_ question: Question, policy: RoutePolicy) -> Answer? {
+    public func withoutLocalDNS(_ question: Question, policy: RoutePolicy) -> Answer? {
         guard let zone = policy.networkZone(of: question.name) else { return nil }
         let found = SpecialUseNames.rule(for: question.name) ?? (zone, .emptyZone)
         return special(question, found, policy, ttl: Self.absentNetworkTTL)
@@ -143,22 +143,22 @@ package final class LocalAnswers: Sendable {
 
 /// Static addresses, found by name: one hash look-up for a name, and one for each of its parents when there are
 /// wildcards.
-package struct Presets: Hashable, Sendable {
+public struct Presets: Hashable, Sendable {
     private var exact: [Name: [IPAddress]] = [:]
     /// By the part after `*.`.
     private var below: [Name: [IPAddress]] = [:]
 
-    package init() {}
+    public init() {}
 
     /// How many entries there are; a wildcard counts as one.
-    package var count: Int { exact.count + below.count }
+    public var count: Int { exact.count + below.count }
 
     /// Adds the addresses of a name, unless it has some already: what was added first stays.
     ///
     /// - Parameters:
     ///   - isWildcard: the entry is for all names below `name`, not for itself.
     ///   - addresses: of both families, in the order in which they are answered. Without any, nothing is added.
-    package mutating func add(_ name: Name, isWildcard: Bool = false, addresses: [IPAddress]) {
+    public mutating func add(_ name: Name, isWildcard: Bool = false, addresses: [IPAddress]) {
         guard !addresses.isEmpty else { return }
         let name = name.lowercased
         if isWildcard {
@@ -169,7 +169,7 @@ package struct Presets: Hashable, Sendable {
     }
 
     /// The addresses of a name in any letter case: its own, else those of the longest wildcard above it.
-    package func addresses(of name: Name) -> [IPAddress]? {
+    public func addresses(of name: Name) -> [IPAddress]? {
         if let own = exact[name] { return own }
         return wildcard(above: name).flatMap { below[$0] }
     }
@@ -197,7 +197,7 @@ package struct Presets: Hashable, Sendable {
     ///
     /// - Parameter ttl: in seconds.
     /// - Returns: nil for another name, or another type than A and AAAA.
-    package func answer(to question: Question, ttl: UInt32) -> Answer? {
+    public func answer(to question: Question, ttl: UInt32) -> Answer? {
         guard question.type.isAddress, let addresses = addresses(of: question.name) else { return nil }
         return Answer(those: addresses, for: question, ttl: ttl) ?? .negative(name: question.name, ttl: ttl)
     }
@@ -216,7 +216,7 @@ extension Answer {
 ///
 /// Applies to every route, but not to local answers, nor to questions with DO or CD: a client that validates signatures
 /// must get what was signed.
-package enum FamilyPreference: String, CaseIterable, Sendable {
+public enum FamilyPreference: String, CaseIterable, Sendable {
     /// Either. The default.
     case both
     /// No IPv6 addresses of a name that has IPv4 addresses.
@@ -229,7 +229,7 @@ package enum FamilyPreference: String, CaseIterable, Sendable {
     case ipv6Only = "ipv6-only"
 
     /// Whether records of this type are never answered, whatever a name has.
-    package func excludes(_ type: RecordType) -> Bool {
+    public func excludes(_ type: RecordType) -> Bool {
         switch self {
         case .ipv4Only: type == .aaaa
         case .ipv6Only: type == .a
@@ -247,7 +247,7 @@ package enum FamilyPreference: String, CaseIterable, Sendable {
     }
 
     /// The type whose records are suppressed for names that have addresses of the other family.
-    package var yielding: RecordType? {
+    public var yielding: RecordType? {
         switch self {
         case .ipv4: .aaaa
         case .ipv6: .a

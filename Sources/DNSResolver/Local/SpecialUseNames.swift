@@ -1,5 +1,5 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// Names that mean the same everywhere and are answered locally: forwarding such queries would leak, or return
 /// misleading answers (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).
@@ -85,7 +85,7 @@ extension Name {
 /// `_dns.resolver.arpa` (RFC 9462 section 4, RFC 9461).
 ///
 /// A client uses it only after the certificate there was verified for the address that it knows.
-package struct DesignatedResolver: Sendable {
+public struct DesignatedResolver: Sendable {
     /// The usual ports: only others are named.
     private static let ports: (tls: UInt16, https: UInt16) = (853, 443)
     /// Hints of one family; more would only make the answer longer.
@@ -102,13 +102,13 @@ package struct DesignatedResolver: Sendable {
     private let https: (port: UInt16, path: String)?
 
     /// Nil without an encrypted listener.
-    package init?(name: Name, addresses: [IPAddress], tls: UInt16?, https: (port: UInt16, path: String)?) {
+    public init?(name: Name, addresses: [IPAddress], tls: UInt16?, https: (port: UInt16, path: String)?) {
         guard tls != nil || https != nil, !name.isRoot else { return nil }
         (self.name, self.addresses, self.tls, self.https) = (name, addresses, tls, https)
     }
 
     /// DNS over HTTPS first: it passes where port 853 is closed. The TTL is in seconds.
-    package func records(ttl: UInt32) -> [Record] {
+    public func records(ttl: UInt32) -> [Record] {
         var bindings: [[UInt16: [UInt8]]] = []
         if let https {
             var parameters = parameters("h2", https.port, usual: Self.ports.https)
@@ -141,10 +141,10 @@ package struct DesignatedResolver: Sendable {
 /// below `zone` or below the suffix for which the server is asked. `invalid` and `test` would not do: resolvers answer
 /// them themselves, and a loop for all other names would stay undetected.
 @Loop
-package final class LoopProbes {
+public final class LoopProbes {
     /// The zone in which a resolver of the network is probed. `internal` is never delegated (ICANN, July 2024), and
     /// resolvers forward it like any other domain.
-    package nonisolated static let zone = (try? Name("loop.httpdnsd.internal")) ?? .root
+    public nonisolated static let zone = (try? Name("loop.httpdnsd.internal")) ?? .root
 
     /// The length of the first label: 32 hexadecimal digits.
     private nonisolated static let labelLength = 32
@@ -152,10 +152,10 @@ package final class LoopProbes {
     /// The probes under way and their callbacks; one name for each server.
     private var open: [Name: @Loop () -> Void] = [:]
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// A new name below `suffix`; nil: too long. `onSeen` is called each time it is asked here, until `close`.
-    package func open(below suffix: Name, onSeen: @escaping @Loop () -> Void) -> Name? {
+    public func open(below suffix: Name, onSeen: @escaping @Loop () -> Void) -> Name? {
         let digits = String(UInt128.random(in: .min ... .max), radix: 16)
         let label = String(repeating: "0", count: Self.labelLength - digits.utf8.count) + digits
         guard let name = try? suffix.prepending(label: label.utf8) else { return nil }
@@ -164,7 +164,7 @@ package final class LoopProbes {
     }
 
     /// Ends a probe.
-    package func close(_ name: Name) { open[name] = nil }
+    public func close(_ name: Name) { open[name] = nil }
 
     /// Whether a query received here is for one of these names; if so, its callback is called.
     func received(_ name: Name) -> Bool {

@@ -1,5 +1,5 @@
 import DNSWire
-package import Scheduling
+public import Scheduling
 
 /// Probes the addresses of providers: those that are suspect, and those in backoff once their pause is over.
 ///
@@ -7,7 +7,7 @@ package import Scheduling
 /// against an address, or an account: clients' questions and their results decide only when a probe begins. They outlast a
 /// policy, as the providers do: races of the next one wait for what has begun in this one.
 @Loop
-package final class Probes {
+public final class Probes {
     /// A service that asks for a later retry is probed after this time nevertheless.
     private static let longestRetryAfter: Duration = .seconds(30)
     /// An attempt that another one has overtaken was silent if it took this long.
@@ -23,7 +23,7 @@ package final class Probes {
     /// Called when a probe ends or may begin; it ends soon, and the cancelled ones go with the others.
     private var waiters: [LoopTimer] = []
 
-    package nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
+    public nonisolated init(clock: any LoopClock, report: @escaping @Loop (ResolverEvent) -> Void) {
         self.clock = clock
         self.report = report
     }

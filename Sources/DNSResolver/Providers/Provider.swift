@@ -1,9 +1,9 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// One HTTPDNS service as configured: for which names it is asked, and at which addresses.
 @Loop
-package protocol Provider: AnyObject, Sendable {
+public protocol Provider: AnyObject, Sendable {
     nonisolated var name: String { get }
 
     /// Whether one call returns A and AAAA together.
@@ -50,7 +50,7 @@ package protocol Provider: AnyObject, Sendable {
 
 /// One address of a provider's service.
 @Loop
-package protocol Endpoint: AnyObject, Sendable {
+public protocol Endpoint: AnyObject, Sendable {
     /// The address and port, for logs.
     nonisolated var name: String { get }
 
@@ -89,13 +89,13 @@ package protocol Endpoint: AnyObject, Sendable {
 }
 
 extension Provider {
-    package nonisolated var takesCheckingDisabled: Bool { answers(.rrsig) }
+    public nonisolated var takesCheckingDisabled: Bool { answers(.rrsig) }
 }
 
 extension Endpoint {
-    package nonisolated var silence: Duration { .milliseconds(900) }
+    public nonisolated var silence: Duration { .milliseconds(900) }
 
-    package var pace: Int? { nil }
+    public var pace: Int? { nil }
 }
 
 /// An address of a provider that may be asked for a question.
@@ -123,7 +123,7 @@ struct Candidate {
 
 extension Provider {
     /// Whether it may be asked for this name.
-    package nonisolated func serves(_ name: Name) -> Bool {
+    public nonisolated func serves(_ name: Name) -> Bool {
         names.isEmpty || names.contains { name.isWithin($0) }
     }
 }
@@ -134,46 +134,46 @@ extension Provider {
 /// answer only makes the address suspect, and a probe with a name of the daemon's own choice decides (`Probes`).
 ///
 /// An object: each question reads it several times, and a copy would be long.
-package final class AddressHealth {
+public final class AddressHealth {
     /// How long after a successful probe the address is not suspect again: names that are slow by themselves, and
     /// clients that ask for them on purpose, cost no more probes than this.
-    package static let trust: Duration = .seconds(5)
+    public static let trust: Duration = .seconds(5)
 
-    package var backoff = Backoff()
+    public var backoff = Backoff()
     /// When a question, including a probe's, was last answered here.
     private var lastAnswer: Instant?
     private var lastNetworkChange: Instant?
     private var lastCleanProbe: Instant?
     /// Why the certificate was refused by the last probe; nil when it was not, or one was accepted since.
-    package private(set) var refusedCertificate: String?
+    public private(set) var refusedCertificate: String?
     /// From a request on a ready connection to the first byte of its reply: an exponentially weighted moving average (EWMA);
     /// nil before the first one.
-    package private(set) var responseTime: Duration?
+    public private(set) var responseTime: Duration?
     /// For output only; nothing is decided by them.
-    package var counters = Counters()
+    public var counters = Counters()
 
     /// The weight of a new response time is one part in this many.
     private static let memory = 8
 
-    package init() {}
+    public init() {}
 
     /// Counters of one address since it is known.
-    package struct Counters: Sendable {
-        package var requests = 0
+    public struct Counters: Sendable {
+        public var requests = 0
         /// Requests without an answer, except those cancelled because another address was faster.
-        package var failures = 0
+        public var failures = 0
         /// Why the last of these failed, and when.
-        package var lastFailure: (reason: String, at: Instant)?
+        public var lastFailure: (reason: String, at: Instant)?
     }
 
     /// Whether questions may be sent there.
-    package var isUsable: Bool { !backoff.isActive }
+    public var isUsable: Bool { !backoff.isActive }
 
     /// Called when a question is sent there.
-    package func began() { counters.requests += 1 }
+    public func began() { counters.requests += 1 }
 
     /// Called when a question was answered there: a backoff ends, whatever failed before.
-    package func answered(at now: Instant) {
+    public func answered(at now: Instant) {
         lastAnswer = now
         guard backoff.isActive else { return }
         backoff.succeeded()
@@ -181,45 +181,45 @@ package final class AddressHealth {
     }
 
     /// Records how soon a reply began.
-    package func measured(_ time: Duration) {
+    public func measured(_ time: Duration) {
         responseTime = responseTime.map { $0 + (time - $0) / Self.memory } ?? time
     }
 
     /// Called when a question was not answered.
-    package func failed(_ reason: String, at now: Instant) {
+    public func failed(_ reason: String, at now: Instant) {
         counters.failures += 1
         counters.lastFailure = (reason, now)
     }
 
     /// Whether a question that began at `began`, and was not answered, is a reason for a probe.
-    package func isSuspect(since began: Instant, at now: Instant) -> Bool {
+    public func isSuspect(since began: Instant, at now: Instant) -> Bool {
         guard isUsable, !backoff.isProbing, !isOutdated(began) else { return false }
         return lastCleanProbe.map { now - $0 >= Self.trust } ?? true
     }
 
     /// Whether any question was answered there since.
-    package func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
+    public func hasAnswered(since began: Instant) -> Bool { lastAnswer.map { $0 > began } ?? false }
 
     /// Whether a failure of what began then says nothing any more: a question was answered there since, or the network
     /// has changed.
-    package func isOutdated(_ began: Instant) -> Bool {
+    public func isOutdated(_ began: Instant) -> Bool {
         hasAnswered(since: began) || lastNetworkChange.map { $0 > began } ?? false
     }
 
     /// Called when a probe was answered.
-    package func probeAnswered(at now: Instant) {
+    public func probeAnswered(at now: Instant) {
         lastCleanProbe = now
         answered(at: now)
     }
 
     /// Records that a probe refused the certificate. Returns whether that, or the reason, is new.
-    package func refuseCertificate(_ reason: String) -> Bool {
+    public func refuseCertificate(_ reason: String) -> Bool {
         defer { refusedCertificate = reason }
         return refusedCertificate != reason
     }
 
     /// Resets the state, since the network has changed: results of probes begun before are meaningless.
-    package func networkChanged(at now: Instant) {
+    public func networkChanged(at now: Instant) {
         backoff.succeeded()
         lastNetworkChange = now
         lastCleanProbe = nil

@@ -1,4 +1,4 @@
-package import Scheduling
+public import Scheduling
 
 /// The race for one name: which source is asked, when, and what each client gets (Documentation/Strategy.md, whose sections are
 /// named here).
@@ -6,17 +6,17 @@ package import Scheduling
 /// A value: events and times in, effects out. It has no clock and does nothing by itself: what runs it asks the
 /// sources, keeps their records, and calls `apply` with `.time` when `wake` has come. Of what may come at the same time,
 /// `.time` is the last. After a change (section 7) what runs it begins another one, which ends when this one would have.
-package struct Race: Hashable, Sendable {
+public struct Race: Hashable, Sendable {
     private var state: RaceState
     private var waiting = ShortList<Waiter>()
 
     /// - Parameter ends: when its oldest client must have its answer. Default: 2.3 s after it has joined.
-    package init(_ rules: consuming RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
+    public init(_ rules: consuming RaceRules, ends: Instant = Instant(nanoseconds: .max)) {
         state = RaceState(rules, ends: ends)
     }
 
     /// What it goes by; the sources' health as it is now.
-    package var rules: RaceRules { state.rules }
+    public var rules: RaceRules { state.rules }
 
     private struct Waiter: Hashable {
         let client: Int
@@ -24,19 +24,19 @@ package struct Race: Hashable, Sendable {
     }
 
     /// Whether clients wait, or a better answer may come.
-    package private(set) var isRunning = false
+    public private(set) var isRunning = false
 
     /// The same of one type.
-    package func isRunning(_ part: RacePart) -> Bool { state.isRunning(part) }
+    public func isRunning(_ part: RacePart) -> Bool { state.isRunning(part) }
 
     /// The best that is known of one type by itself.
-    package func known(_ part: RacePart, _ now: Instant) -> RaceAnswer? { state.known(part, now) }
+    public func known(_ part: RacePart, _ now: Instant) -> RaceAnswer? { state.known(part, now) }
 
     /// When `.time` is due next; nil while nothing is awaited.
-    package private(set) var wake: Instant?
+    public private(set) var wake: Instant?
 
     /// The event, then whatever is due at `now`.
-    package mutating func apply(_ event: RaceEvent, at now: Instant) -> [RaceEffect] {
+    public mutating func apply(_ event: RaceEvent, at now: Instant) -> [RaceEffect] {
         var effects: [RaceEffect] = []
         effects.reserveCapacity(4)
         switch event {
@@ -78,13 +78,13 @@ package struct Race: Hashable, Sendable {
     }
 
     /// What the cache had past its TTL is there no longer.
-    package mutating func forgetStale(_ part: RacePart) {
+    public mutating func forgetStale(_ part: RacePart) {
         state[part].stale = nil
         if state[part].cached?.rank == .stale { state[part].cached = nil }
     }
 
     /// What the cache had within its TTL is past it now, or gone.
-    package mutating func expire(_ part: RacePart, _ stale: RaceRules.Stale?) {
+    public mutating func expire(_ part: RacePart, _ stale: RaceRules.Stale?) {
         (state[part].cached, state[part].stale) = (nil, stale)
     }
 

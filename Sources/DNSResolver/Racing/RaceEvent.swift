@@ -1,27 +1,27 @@
 // What happens to a race, and what is to be done then.
 
 /// A or the one type that is asked for, and AAAA.
-package enum RacePart: UInt8, CaseIterable, Hashable, Sendable {
+public enum RacePart: UInt8, CaseIterable, Hashable, Sendable {
     case a, aaaa
 
-    package var other: RacePart { self == .a ? .aaaa : .a }
+    public var other: RacePart { self == .a ? .aaaa : .a }
 }
 
 /// Some of the two.
-package struct RaceParts: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+public struct RaceParts: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    package init(_ part: RacePart) { self.init(rawValue: 1 << part.rawValue) }
+    public init(_ part: RacePart) { self.init(rawValue: 1 << part.rawValue) }
 
-    package static let a = RaceParts(.a)
-    package static let aaaa = RaceParts(.aaaa)
-    package static let both: RaceParts = [.a, .aaaa]
+    public static let a = RaceParts(.a)
+    public static let aaaa = RaceParts(.aaaa)
+    public static let both: RaceParts = [.a, .aaaa]
 }
 
 /// What a source says of one type.
-package enum RaceReply: Hashable, Sendable {
+public enum RaceReply: Hashable, Sendable {
     /// How many addresses: of providers, and of records of another type, 1 will do.
     case records(Int)
     /// With a cause: an SOA, a vendor's code, an alias without the type. Of LocalDNS, also without.
@@ -32,27 +32,27 @@ package enum RaceReply: Hashable, Sendable {
 }
 
 /// What it says of both types; nil: nothing yet.
-package struct RaceReplies: Hashable, Sendable {
+public struct RaceReplies: Hashable, Sendable {
     private var a: RaceReply?
     private var aaaa: RaceReply?
 
-    package init() {}
+    public init() {}
 
     /// What it says of one type.
-    package init(_ part: RacePart, _ reply: RaceReply?) { self[part] = reply }
+    public init(_ part: RacePart, _ reply: RaceReply?) { self[part] = reply }
 
-    package init(a: RaceReply?, aaaa: RaceReply?) { (self.a, self.aaaa) = (a, aaaa) }
+    public init(a: RaceReply?, aaaa: RaceReply?) { (self.a, self.aaaa) = (a, aaaa) }
 
-    package var isEmpty: Bool { a == nil && aaaa == nil }
+    public var isEmpty: Bool { a == nil && aaaa == nil }
 
-    package subscript(part: RacePart) -> RaceReply? {
+    public subscript(part: RacePart) -> RaceReply? {
         get { part == .a ? a : aaaa }
         set { if part == .a { a = newValue } else { aaaa = newValue } }
     }
 }
 
 /// What a TLS handshake says about whether an address belongs to a name (section 4).
-package enum AddressVerdict: String, Hashable, Sendable {
+public enum AddressVerdict: String, Hashable, Sendable {
     /// Its certificate is valid for the name.
     case verified
     /// It shows one for another name, or of an unknown authority.
@@ -68,7 +68,7 @@ package enum AddressVerdict: String, Hashable, Sendable {
 }
 
 /// What happens to a race. A source is its place in the line, a client any number that is used once.
-package enum RaceEvent: Hashable, Sendable {
+public enum RaceEvent: Hashable, Sendable {
     case joined(Int, RacePart)
     /// The same of a client that must have its answer by the end of the race, however soon that is.
     case joinedLate(Int, RacePart)
@@ -88,7 +88,7 @@ package enum RaceEvent: Hashable, Sendable {
 }
 
 /// What is to be done, in this order.
-package enum RaceEffect: Hashable, Sendable {
+public enum RaceEffect: Hashable, Sendable {
     /// Ask a source at one of its addresses, from 0.
     case ask(Int, RaceParts, address: Int)
     /// Check these of LocalDNS's addresses.
@@ -103,9 +103,9 @@ package enum RaceEffect: Hashable, Sendable {
 
 /// What a race knows, or has a client get, of one type: its rank, what it says, and where it is (Documentation/Strategy.md,
 /// section 3). The records themselves are with what runs the race.
-package struct RaceAnswer: Hashable, Sendable {
+public struct RaceAnswer: Hashable, Sendable {
     /// The lower, the better.
-    package enum Rank: UInt8, Hashable, Comparable, Sendable {
+    public enum Rank: UInt8, Hashable, Comparable, Sendable {
         /// A provider's.
         case provider = 1
         /// LocalDNS's, with a certificate.
@@ -119,10 +119,10 @@ package struct RaceAnswer: Hashable, Sendable {
         /// SERVFAIL, or what is made in place of it.
         case failure
 
-        package static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }
+        public static func < (left: Rank, right: Rank) -> Bool { left.rawValue < right.rawValue }
     }
 
-    package enum Kind: UInt8, Hashable, Sendable {
+    public enum Kind: UInt8, Hashable, Sendable {
         /// Addresses, or records of another type.
         case records
         case noData, nxDomain
@@ -130,21 +130,21 @@ package struct RaceAnswer: Hashable, Sendable {
     }
 
     /// Addresses of LocalDNS's answer, by their place in it; those beyond the eighth are one member.
-    package struct Addresses: OptionSet, Hashable, Sendable {
-        package let rawValue: UInt16
+    public struct Addresses: OptionSet, Hashable, Sendable {
+        public let rawValue: UInt16
 
-        package init(rawValue: UInt16) { self.rawValue = rawValue }
+        public init(rawValue: UInt16) { self.rawValue = rawValue }
 
         /// The first so many, eight at most, and the further ones together.
-        package init(count: Int) {
+        public init(count: Int) {
             self.init(rawValue: count >= 9 ? 0x1FF : (1 << UInt16(max(0, count))) - 1)
         }
 
         /// All beyond the eighth, which are never checked.
-        package static let further = Addresses(rawValue: 0x100)
+        public static let further = Addresses(rawValue: 0x100)
 
         /// The one at a place, from 0.
-        package static func at(_ place: Int) -> Addresses {
+        public static func at(_ place: Int) -> Addresses {
             place >= 8 ? further : Addresses(rawValue: 1 << UInt16(max(0, place)))
         }
 
@@ -164,7 +164,7 @@ package struct RaceAnswer: Hashable, Sendable {
     }
 
     /// Where the records are.
-    package enum Origin: Hashable, Sendable {
+    public enum Origin: Hashable, Sendable {
         /// What the source at this place of the line has said.
         case source(Int)
         /// LocalDNS's denial, or these of its addresses.
@@ -182,13 +182,13 @@ package struct RaceAnswer: Hashable, Sendable {
         case nowhere(isForged: Bool)
     }
 
-    package var rank: Rank
-    package var kind: Kind
-    package var origin: Origin
+    public var rank: Rank
+    public var kind: Kind
+    public var origin: Origin
     /// Seconds for which it lives at most; nil: its own TTL.
-    package var life: UInt32?
+    public var life: UInt32?
 
-    package init(_ rank: Rank, _ kind: Kind, _ origin: Origin, life: UInt32? = nil) {
+    public init(_ rank: Rank, _ kind: Kind, _ origin: Origin, life: UInt32? = nil) {
         self.rank = rank
         self.kind = kind
         self.origin = origin

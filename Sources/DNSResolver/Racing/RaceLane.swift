@@ -1,7 +1,7 @@
 import Scheduling
 
 /// One type's part of a race: what is known of it.
-package struct RaceLane: Hashable, Sendable {
+public struct RaceLane: Hashable, Sendable {
     /// Where a source stands.
     enum Status: UInt8, Hashable, Sendable {
         case unasked

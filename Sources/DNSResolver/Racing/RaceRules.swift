@@ -1,7 +1,7 @@
 /// What is decided about a name before its race begins: the line of sources, and what of LocalDNS may be believed.
-package struct RaceRules: Hashable, Sendable {
+public struct RaceRules: Hashable, Sendable {
     /// Whether a source can be asked.
-    package enum Health: UInt8, Hashable, Sendable {
+    public enum Health: UInt8, Hashable, Sendable {
         case usable
         /// It counts as failed.
         case backoff
@@ -10,21 +10,21 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// One source of the line.
-    package struct Source: Hashable, Sendable {
+    public struct Source: Hashable, Sendable {
         /// The number of the provider; nil: LocalDNS, or the servers of a `forward` entry.
-        package var provider: Int?
+        public var provider: Int?
         /// Whether one question brings A and AAAA.
-        package var answersBoth: Bool
+        public var answersBoth: Bool
         /// Whether it is asked beside others; false where calls are billed.
-        package var mayHedge: Bool
-        package var health: Health
+        public var mayHedge: Bool
+        public var health: Health
         /// The first of its usable addresses that is this source's, and how many are.
-        package var firstAddress = 0
-        package var addresses: Int
+        public var firstAddress = 0
+        public var addresses: Int
         /// The most that one question asks, one after another.
         private static let addressLimit = 256
 
-        package init(
+        public init(
             provider: Int?, answersBoth: Bool = false, mayHedge: Bool = true, health: Health = .usable,
             addresses: Int = 1
         ) {
@@ -39,7 +39,7 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// Which line a name has.
-    package enum Mode: UInt8, Hashable, Sendable {
+    public enum Mode: UInt8, Hashable, Sendable {
         case httpdnsFirst, localDNSFirst, httpdnsOnly
         /// A portal check: LocalDNS first, and whatever it says is of rank 1, for 10 s at most.
         case portal
@@ -48,32 +48,32 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// `localdns.certificate_check`.
-    package enum CertificateCheck: String, CaseIterable, Hashable, Sendable {
+    public enum CertificateCheck: String, CaseIterable, Hashable, Sendable {
         /// Strict for names in a list, lenient for the rest. The default.
         case auto
         case strict, lenient, off
     }
 
     /// An answer of rank 1 or 2 that has expired.
-    package struct Stale: Hashable, Sendable {
-        package var kind: RaceAnswer.Kind
+    public struct Stale: Hashable, Sendable {
+        public var kind: RaceAnswer.Kind
         /// Whether it expired no longer ago than its TTL.
-        package var isYoung: Bool
+        public var isYoung: Bool
 
-        package init(_ kind: RaceAnswer.Kind, isYoung: Bool) {
+        public init(_ kind: RaceAnswer.Kind, isYoung: Bool) {
             self.kind = kind
             self.isYoung = isYoung
         }
     }
 
     /// An answer that is cached and fresh.
-    package struct Cached: Hashable, Sendable {
-        package var rank: RaceAnswer.Rank
-        package var kind: RaceAnswer.Kind
+    public struct Cached: Hashable, Sendable {
+        public var rank: RaceAnswer.Rank
+        public var kind: RaceAnswer.Kind
         /// Whether it is in the last tenth of its life: then a question for it begins a race.
-        package var isEnding: Bool
+        public var isEnding: Bool
 
-        package init(_ rank: RaceAnswer.Rank, _ kind: RaceAnswer.Kind, isEnding: Bool = false) {
+        public init(_ rank: RaceAnswer.Rank, _ kind: RaceAnswer.Kind, isEnding: Bool = false) {
             self.rank = rank
             self.kind = kind
             self.isEnding = isEnding
@@ -81,53 +81,53 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// What is known of one type when the race begins.
-    package struct Known: Hashable, Sendable {
-        package var stale: Stale?
-        package var cached: Cached?
+    public struct Known: Hashable, Sendable {
+        public var stale: Stale?
+        public var cached: Cached?
         /// What the preset of last resort says; nil: there is none for the name.
-        package var preset: RaceAnswer.Kind?
+        public var preset: RaceAnswer.Kind?
 
-        package init(stale: Stale? = nil, cached: Cached? = nil, preset: RaceAnswer.Kind? = nil) {
+        public init(stale: Stale? = nil, cached: Cached? = nil, preset: RaceAnswer.Kind? = nil) {
             self.stale = stale
             self.cached = cached
             self.preset = preset
         }
     }
 
-    package let mode: Mode
+    public let mode: Mode
     /// Section 1.
-    package internal(set) var line: [Source]
+    public internal(set) var line: [Source]
     /// Whether LocalDNS's unproved answers may be given when all else fails.
-    package let isUnlisted: Bool
+    public let isUnlisted: Bool
     /// Whether LocalDNS's addresses are checked; other records cannot be.
-    package var checksAddresses: Bool
+    public var checksAddresses: Bool
     /// Whether LocalDNS's answers count as verified: below `localdns.unverified`, with `localdns-first`.
     let isVerifiedUnchecked: Bool
     /// Section 4: the clock cannot be right.
-    package var isClockWrong = false
+    public var isClockWrong = false
     /// Whether the name is within a search domain of the network, and has two labels or more.
-    package var isInSearchDomain = false
+    public var isInSearchDomain = false
     /// Whether the race is for A and AAAA; else for one other type, which is `.a` here.
-    package var hasFamilies = true
+    public var hasFamilies = true
     /// Section 5.4: HTTPS and SVCB of a protected name, which nothing but providers over https may answer.
-    package var isGuarded = false
+    public var isGuarded = false
     /// Section 5.5: AAAA is made of A where there is none.
-    package var translates = false
+    public var translates = false
     /// The family that clients get only where the other one has no addresses (section 5, `answers.prefer`).
-    package var yielding: RacePart?
+    public var yielding: RacePart?
     /// Whether clients check signatures: no family is made to fit the other one then.
-    package var isSigned = false
+    public var isSigned = false
     /// Nanoseconds after which a stale answer is given (`cache.stale.wait`).
-    package var staleWait: Int64 = 200_000_000
-    package var a = Known()
-    package var aaaa = Known()
+    public var staleWait: Int64 = 200_000_000
+    public var a = Known()
+    public var aaaa = Known()
 
     /// - Parameters:
     ///   - providers: that may be asked for the name, in their order; of a lone one, the second address is a source of
     ///     its own.
     ///   - isListed: section 1.
     ///   - isUnverified: whether the name is below `localdns.unverified`.
-    package init(
+    public init(
         _ mode: Mode, _ providers: consuming [Source], localDNS: Source? = Source(provider: nil, answersBoth: true),
         check: CertificateCheck = .auto, isListed: Bool = false, isUnverified: Bool = false
     ) {
@@ -148,10 +148,10 @@ package struct RaceRules: Hashable, Sendable {
     }
 
     /// Whether a source is asked as soon as its probe is answered.
-    package var awaitsProbe: Bool { line.contains { $0.health == .probed } }
+    public var awaitsProbe: Bool { line.contains { $0.health == .probed } }
 
     /// Whether whatever LocalDNS says is of rank 1.
-    package var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
+    public var trustsLocalDNS: Bool { mode == .portal || mode == .localDNSOnly }
 
     /// What a check has shown, while the clock may be wrong (section 4).
     func judged(_ verdict: AddressVerdict) -> AddressVerdict {

@@ -1,7 +1,7 @@
-package import DNSWire
+public import DNSWire
 
 /// The source to which the routing lists send a name.
-package enum Route: Hashable, Sendable {
+public enum Route: Hashable, Sendable {
     /// HTTPDNS; `explicit` when `protect` lists the name or a parent of it.
     case protect(explicit: Bool)
     /// LocalDNS.
@@ -15,7 +15,7 @@ package enum Route: Hashable, Sendable {
     private static let portalTag = UInt16.max - 1
 
     /// The number that stands for the route in cache entries.
-    package var tag: UInt16 {
+    public var tag: UInt16 {
         switch self {
         case .protect(explicit: false): 0
         case .protect(explicit: true): 1
@@ -26,7 +26,7 @@ package enum Route: Hashable, Sendable {
     }
 
     /// The route with this number.
-    package init(tag: UInt16) {
+    public init(tag: UInt16) {
         self =
             switch tag {
             case 0: .protect(explicit: false)
@@ -41,7 +41,7 @@ package enum Route: Hashable, Sendable {
 extension Route: CustomStringConvertible {
     /// `protect`, `bypass`, `portal`, or the `[[forward]]` entry as `forward[1]`, counted from 1 as in messages on the
     /// configuration.
-    package var description: String {
+    public var description: String {
         switch self {
         case .protect: "protect"
         case .bypass: "bypass"
@@ -54,7 +54,7 @@ extension Route: CustomStringConvertible {
 /// The order of the sources: as set by `[route] mode`, or as changed by the switch.
 ///
 /// The raw values distinguish policies on disk.
-package enum Mode: String, CaseIterable, Sendable {
+public enum Mode: String, CaseIterable, Sendable {
     /// HTTPDNS, with LocalDNS as fallback. The default.
     case httpdnsFirst = "httpdns-first"
     /// LocalDNS where certificates verify its addresses, else HTTPDNS.
@@ -66,7 +66,7 @@ package enum Mode: String, CaseIterable, Sendable {
 }
 
 /// The entry of a list, or of the static addresses, that decides about a name.
-package enum RoutingRule: Hashable, Sendable {
+public enum RoutingRule: Hashable, Sendable {
     case protect(Name)
     case bypass(Name)
     /// Of the `[[forward]]` entry `index`, counted from 0.
@@ -83,9 +83,9 @@ package enum RoutingRule: Hashable, Sendable {
 ///
 /// Home and company networks name their hosts below these suffixes, and the reverse names of private addresses are
 /// meaningful only in the network where the addresses are in use.
-package enum NetworkNames {
+public enum NetworkNames {
     /// The list unless `[route] network_names` replaces it.
-    package static let builtIn = NameList((suffixes + privateReverseZones).compactMap { try? Name($0) })
+    public static let builtIn = NameList((suffixes + privateReverseZones).compactMap { try? Name($0) })
 
     /// The domain of multicast DNS (RFC 6762). Below it only domains of the system's search list belong to the network.
     static let multicast = (try? Name("local")) ?? .root
@@ -98,11 +98,11 @@ package enum NetworkNames {
     ]
 
     /// The name whose addresses show the prefix by which a network translates IPv4 addresses (RFC 7050).
-    package static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
+    public static let ipv4Only = (try? Name("ipv4only.arpa")) ?? .root
 
     /// Queried by hosts to detect that prefix, with the names of its addresses: only the network's own resolver knows it (RFC
     /// 8880). No list replaces them.
-    package static let translation =
+    public static let translation =
         [ipv4Only] + ["170", "171"].compactMap { try? Name($0 + ".0.0.192.in-addr.arpa") }
 
     /// Reverse zones of RFC 1918, RFC 3927 (169.254.0.0/16), RFC 6598 (100.64.0.0/10), RFC 4193 (fc00::/7) and RFC 4291

@@ -1,9 +1,9 @@
-package import DNSWire
+public import DNSWire
 
 /// The routing lists: suffixes matched on whole labels, the longest match wins; at equal length `forward`, then
 /// `bypass`, then `protect`. A name that no provider may answer is never protected, nor one of the local network.
-package struct RoutePolicy: Equatable, Sendable {
-    package var mode: Mode
+public struct RoutePolicy: Equatable, Sendable {
+    public var mode: Mode
     /// The prefix by which IPv4 addresses are translated; nil: none is known.
     let translator: NAT64Prefix?
     private let lists: RoutingLists
@@ -16,7 +16,7 @@ package struct RoutePolicy: Equatable, Sendable {
     ///   - providers: the `names` of each provider; none means every name.
     ///   - networkNames: suffixes of the local network, except where one of the lists or a provider has them.
     ///   - translator: the prefix by which the network translates IPv4 addresses: it has the names of such addresses.
-    package init(
+    public init(
         mode: Mode = .httpdnsFirst, protect: NameList = [], protectsUnlisted: Bool? = nil, bypass: NameList = [],
         forward: [NameList] = [], searchDomains: [Name] = [], providers: [[Name]] = [[]],
         networkNames: NameList = NetworkNames.builtIn,
@@ -33,10 +33,10 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Bytes allocated for the entries of `protect`, `bypass` and `forward`: for each its name in wire format, and at
     /// most 32. For tests, which enforce that bound.
-    package var listMemory: Int { lists.rules.memory }
+    public var listMemory: Int { lists.rules.memory }
 
     /// The route of the list entry for `name` or its nearest parent; `belowRoot` ignores one for the root.
-    package func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
+    public func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
         lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
     }
 
@@ -50,7 +50,7 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// The route of a question, by its name in lower case: single labels do not leave the network unless a list has
     /// them.
-    package func route(for name: Name, _ type: RecordType = .a) -> Route {
+    public func route(for name: Name, _ type: RecordType = .a) -> Route {
         let name = name.holder(of: type)
         let listed = type.belongsToDelegation ? listed(name) : entry(for: name).map { Route(tag: $0.value) }
         if networkZone(of: name) != nil {
@@ -69,7 +69,7 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// The suffix of the network's names that `name` is within; nil where a list or a provider has the name, other than
     /// by the root, or where it does not belong to the network.
-    package func networkZone(of name: Name) -> Name? {
+    public func networkZone(of name: Name) -> Name? {
         guard let zone = lists.networkNames.nearest(to: name), listed(name, belowRoot: true) == nil,
             lists.providerNames.nearest(to: name, belowRoot: true) == nil
         else { return nil }
@@ -78,7 +78,7 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Whether providers may be asked for the host of a service that we use ourselves, in lower case: not where a list sends
     /// it elsewhere, or where it belongs to the network. Names of no list are asked for, also where `protect` lists others.
-    package func mayTellProviders(of host: Name) -> Bool {
+    public func mayTellProviders(of host: Name) -> Bool {
         guard networkZone(of: host) == nil else { return false }
         return switch entry(for: host).map({ Route(tag: $0.value) }) {
         case .bypass, .forward: false
@@ -142,10 +142,10 @@ package struct RoutePolicy: Equatable, Sendable {
 
     /// Whether LocalDNS is asked for a protected name, in lower case, that the providers deny: it may be one of the
     /// local network.
-    package func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
+    public func isInSearchDomain(_ name: Name) -> Bool { lists.searchDomains.nearest(to: name) != nil }
 
     /// Whether its search domains are these, in any order.
-    package func hasSearchDomains(_ domains: [Name]) -> Bool {
+    public func hasSearchDomains(_ domains: [Name]) -> Bool {
         lists.searchDomains == RoutingLists.searchTable(of: domains, lists.networkNames)
     }
 }

@@ -1,11 +1,11 @@
-package import DNSWire
+public import DNSWire
 
 /// Addresses that no answer for a protected name may hold, whatever its source: those that are configured as bogus,
 /// and, if configured, those of local networks.
 ///
 /// A public name with an address of the local network gives a browser's scripts access to hosts that only this network
 /// should reach (DNS rebinding).
-package struct AddressFilter: Sendable {
+public struct AddressFilter: Sendable {
     /// TTL in seconds of a negative answer for a family whose addresses were all of local networks.
     private static let emptyTTL: UInt32 = 60
 
@@ -19,7 +19,7 @@ package struct AddressFilter: Sendable {
     ///   - bogus: networks whose addresses are dropped.
     ///   - dropsPrivate: whether loopback, link-local, private and unspecified addresses are dropped.
     ///   - privateNames: suffixes of names that may have them nevertheless.
-    package init(bogus: [AddressPrefix] = [], dropsPrivate: Bool = false, privateNames: [Name] = []) {
+    public init(bogus: [AddressPrefix] = [], dropsPrivate: Bool = false, privateNames: [Name] = []) {
         self.bogus = bogus
         self.dropsPrivate = dropsPrivate
         self.privateNames = privateNames

@@ -1,15 +1,15 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The sources of a policy, and the line of them that each name has (Documentation/Strategy.md, sections 1 and 2).
 @Loop
-package final class SourceLines {
+public final class SourceLines {
     private nonisolated let mode: Mode
     nonisolated let providers: [any Provider]
     /// The index of each: mostly all of them may be asked, and then no list is made for a question.
     private nonisolated let everyone: [Int]
     /// The most of clients' addresses that is sent to a provider; nil while none is sent any of them.
-    package nonisolated let clientScoping: ClientScoping?
+    public nonisolated let clientScoping: ClientScoping?
     nonisolated let filter: AddressFilter
     let probes: Probes
     private nonisolated let localDNS: any Upstream
@@ -26,7 +26,7 @@ package final class SourceLines {
     ///   - unverified: suffixes whose servers have no TLS.
     ///   - shared: looked at before a provider is asked for a protected name; nil: nothing is shared.
     ///   - guardsServiceBindings: false passes HTTPS and SVCB on like any other type.
-    package nonisolated init(
+    public nonisolated init(
         mode: Mode, providers: [any Provider], filter: AddressFilter = AddressFilter(), probes: Probes,
         localDNS: any Upstream, forwarders: [any Upstream], checks: AddressChecks,
         certificateCheck: RaceRules.CertificateCheck = .auto, unverified: [Name] = [],
@@ -53,7 +53,7 @@ package final class SourceLines {
     ///
     /// The same for all types of a name, and always the same under one policy: for a name that is asked for by client
     /// network, answers of LocalDNS are cached in that scope too.
-    package nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
+    public nonisolated func scope(of client: ClientQuestion?, name: Name, route: Route) -> ClientScope? {
         guard let scoping = clientScoping, case .protect = route,
             providers.contains(where: { $0.clientScoping != nil && $0.serves(name) })
         else { return nil }

@@ -1,9 +1,9 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// An upstream that does its own retries: LocalDNS, or the servers of a `forward` entry.
 @Loop
-package protocol Upstream: AnyObject, Sendable {
+public protocol Upstream: AnyObject, Sendable {
     /// Its name in logs and extended errors.
     nonisolated var name: String { get }
 
@@ -21,32 +21,32 @@ extension UpstreamQuestion {
 }
 
 /// The result of asking an upstream, for every type asked for.
-package struct UpstreamReply: Equatable, Sendable {
-    package var results: UpstreamResults
+public struct UpstreamReply: Equatable, Sendable {
+    public var results: UpstreamResults
     /// The address and port of the server that answered; empty when none did.
-    package var server: String
+    public var server: String
 
-    package init(_ results: UpstreamResults, server: String = "") {
+    public init(_ results: UpstreamResults, server: String = "") {
         self.results = results
         self.server = server
     }
 
     /// A result for each of `types`.
-    package init(_ types: [RecordType], server: String = "", result: (RecordType) -> UpstreamResult) {
+    public init(_ types: [RecordType], server: String = "", result: (RecordType) -> UpstreamResult) {
         var results = UpstreamResults()
         for type in types { results[type] = result(type) }
         self.init(results, server: server)
     }
 
     /// The same failure for each of `types`.
-    package init(failure: UpstreamFailure, types: [RecordType]) {
+    public init(failure: UpstreamFailure, types: [RecordType]) {
         self.init(types) { _ in .failure(failure) }
     }
 }
 
 extension UpstreamReply {
     /// Why the reply has no result at all, `.cancelled` only if nothing else is known; nil when it has one.
-    package var failure: UpstreamFailure? {
+    public var failure: UpstreamFailure? {
         var last: UpstreamFailure?
         let found = results.count { result in
             guard case .failure(let failure) = result else { return true }
@@ -91,7 +91,7 @@ extension UpstreamFailure {
     }
 
     /// Whether the cause is on this host: it says nothing about the question.
-    package var isOurs: Bool {
+    public var isOurs: Bool {
         switch self {
         case .overloaded, .cancelled: true
         default: false
@@ -113,7 +113,7 @@ extension UpstreamFailure {
 
 /// The answers that several servers share: looked at before a provider is asked.
 @Loop
-package protocol SharedAnswers: AnyObject, Sendable {
+public protocol SharedAnswers: AnyObject, Sendable {
     /// Begins a look-up.
     ///
     /// - Parameter done: called once, never before this returns, with the answers found; not after `cancel()`. Whatever is
@@ -126,24 +126,24 @@ package protocol SharedAnswers: AnyObject, Sendable {
 
 /// One look-up among the shared answers, and the turn to ask that goes with it, until `cancel()`.
 @Loop
-package protocol SharedLookup: Cancellable {
+public protocol SharedLookup: Cancellable {
     /// Shares what an authenticated provider, by its index in the policy, has answered from this address and port meanwhile.
     func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String)
 }
 
 /// An answer that another server has received.
-package struct SharedAnswer: Hashable, Sendable {
-    package let type: RecordType
+public struct SharedAnswer: Hashable, Sendable {
+    public let type: RecordType
     /// With the TTLs that remain.
-    package let answer: Answer
+    public let answer: Answer
     /// Seconds for which it may be used at most, whatever TTLs are raised to here.
-    package let remaining: UInt32
+    public let remaining: UInt32
     /// The index in the policy of the provider that gave it.
-    package let provider: Int
+    public let provider: Int
     /// The address and port of the server that answered.
-    package let server: String
+    public let server: String
 
-    package init(type: RecordType, answer: Answer, remaining: UInt32, provider: Int, server: String) {
+    public init(type: RecordType, answer: Answer, remaining: UInt32, provider: Int, server: String) {
         self.type = type
         self.answer = answer
         self.remaining = remaining

@@ -1,13 +1,13 @@
 import DNSCache
 import DNSWire
-package import Scheduling
+public import Scheduling
 
 /// The story of one question, step by step, on an operator's request. Any other question has none, and a step
 /// then costs the test for it.
 @Loop
-package final class Trace {
+public final class Trace {
     /// What a step tells of.
-    package enum Kind: String, Sendable {
+    public enum Kind: String, Sendable {
         /// The list that decides, and the route.
         case route
         /// What the cache has.
@@ -26,18 +26,18 @@ package final class Trace {
     }
 
     /// One thing that happened.
-    package struct Step: Equatable, Sendable {
+    public struct Step: Equatable, Sendable {
         /// Since the trace began.
-        package let after: Duration
-        package let kind: Kind
+        public let after: Duration
+        public let kind: Kind
         /// For operators, in one line.
-        package let text: String
+        public let text: String
     }
 
     /// Steps beyond this number are left out: a forged response may have any number of addresses.
-    package nonisolated static let limit = 200
+    public nonisolated static let limit = 200
 
-    package private(set) var steps: [Step] = []
+    public private(set) var steps: [Step] = []
     private let clock: any LoopClock
     private let began: Instant
 

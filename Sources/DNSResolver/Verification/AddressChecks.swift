@@ -1,5 +1,5 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// The certificate checks of the addresses that LocalDNS gives for protected names (Documentation/Strategy.md, section 4):
 /// a queue in which equal checks share one handshake, and a cache of verdicts.
@@ -10,13 +10,13 @@ package import Scheduling
 /// A handshake that takes longer than its questions goes on, so that the verdict on a slow server is known when it is
 /// asked for again, and a silent one as such; one whose waiters have all been cancelled ends with them.
 @Loop
-package final class AddressChecks {
+public final class AddressChecks {
     /// The most handshakes at once.
-    package nonisolated static let limit = 64
+    public nonisolated static let limit = 64
     /// The most checks that wait.
     private nonisolated static let capacity = 1_024
     /// How long a handshake may take, over all ports.
-    package nonisolated static let longest: Duration = .milliseconds(1_500)
+    public nonisolated static let longest: Duration = .milliseconds(1_500)
     /// How long an address that was silent counts as one without TLS, for all names.
     private static let silence: Duration = .seconds(30)
 
@@ -26,9 +26,9 @@ package final class AddressChecks {
     }
 
     /// Tried in this order until one speaks TLS.
-    package nonisolated let ports: [UInt16]
+    public nonisolated let ports: [UInt16]
     /// Where forged addresses are recorded.
-    package nonisolated let journal: HijackJournal
+    public nonisolated let journal: HijackJournal
     private let handshake: any Handshake
     private let timeOfDay: TimeOfDay
     private let clock: any LoopClock
@@ -41,7 +41,7 @@ package final class AddressChecks {
     private let underWay = FairQueue<PendingCheck>(capacity: AddressChecks.limit)
 
     /// - Parameter timeOfDay: nothing is recorded while that cannot be right.
-    package nonisolated init(
+    public nonisolated init(
         ports: [UInt16], handshake: any Handshake, journal: HijackJournal, timeOfDay: TimeOfDay, clock: any LoopClock
     ) {
         self.ports = ports
@@ -52,25 +52,25 @@ package final class AddressChecks {
     }
 
     /// Called with verdicts that a certificate decided, and for how long they hold.
-    package var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
+    public var onVerdict: (@Loop (Name, IPAddress, AddressVerdict, Duration) -> Void)?
 
     /// Whether the clock cannot be right.
     var isClockDoubtful: Bool { timeOfDay.doubt != nil }
 
     /// The verdict that holds on an address of a name; nil: none.
-    package func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
+    public func known(_ address: IPAddress, for name: Name) -> AddressVerdict? {
         verdicts.value(for: Subject(name: name, address: address), at: clock.now)
     }
 
     /// Drops all verdicts, and ends the checks, which say nothing about another network: there the same address may be
     /// another host. What waits for one goes on waiting.
-    package func forgetAll() {
+    public func forgetAll() {
         (verdicts, silent) = (ExpiringTable(), ExpiringTable())
         for check in pending.values { end(check, nil) }
     }
 
     /// Restores a verdict of an earlier process on this network, where this one has none, for no longer than a new one.
-    package func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
+    public func restore(_ verdict: AddressVerdict, on address: IPAddress, of name: Name, for rest: Duration) {
         guard let lifetime = verdict.lifetime, rest > .zero, known(address, for: name) == nil else { return }
         let subject = Subject(name: name, address: address)
         verdicts.store(verdict, for: subject, until: clock.now + min(rest, lifetime), at: clock.now)
@@ -83,7 +83,7 @@ package final class AddressChecks {
     /// - Parameters:
     ///   - end: when, without a verdict, it is `.unchecked`.
     ///   - done: called once with the verdict, never before this returns.
-    package func check(
+    public func check(
         _ address: IPAddress, of name: Name, from server: String, for holder: ClientNetwork, until end: Instant,
         done: @escaping @Loop (AddressVerdict) -> Void
     ) -> any Cancellable {

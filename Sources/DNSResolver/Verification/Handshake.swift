@@ -1,9 +1,9 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 extension AddressVerdict {
     /// Whether a certificate decided it: then it holds for minutes, also over a restart.
-    package var isDecided: Bool { self == .verified || self == .forged }
+    public var isDecided: Bool { self == .verified || self == .forged }
 
     /// How long the verdict is cached; nil: not at all.
     ///
@@ -33,7 +33,7 @@ extension AddressVerdict {
 
 /// Makes TLS handshakes with servers, to verify their certificates.
 @Loop
-package protocol Handshake: AnyObject, Sendable {
+public protocol Handshake: AnyObject, Sendable {
     /// Makes one, with the name as SNI and as the name that the certificate must carry. Ends by `deadline`, and at once
     /// when the task is cancelled.
     func shakeHands(with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant) async
@@ -41,7 +41,7 @@ package protocol Handshake: AnyObject, Sendable {
 }
 
 /// How a handshake ended.
-package enum HandshakeOutcome: Hashable, Sendable {
+public enum HandshakeOutcome: Hashable, Sendable {
     /// The certificate is valid for the name.
     case verified
     /// It is not.
@@ -62,16 +62,16 @@ package enum HandshakeOutcome: Hashable, Sendable {
 }
 
 /// Details of a certificate that is not the name's. Texts are bounded, and of printable ASCII only.
-package struct CertificateEvidence: Hashable, Sendable {
+public struct CertificateEvidence: Hashable, Sendable {
     /// Why it is refused.
-    package var reason: String
+    public var reason: String
     /// Distinguished names in RFC 2253's form; empty when they could not be read.
-    package var subject: String
-    package var issuer: String
+    public var subject: String
+    public var issuer: String
     /// SHA-256 of the whole certificate in hexadecimal; empty when it is not available.
-    package var fingerprint: String
+    public var fingerprint: String
 
-    package init(reason: String, subject: String = "", issuer: String = "", fingerprint: String = "") {
+    public init(reason: String, subject: String = "", issuer: String = "", fingerprint: String = "") {
         self.reason = reason
         self.subject = subject
         self.issuer = issuer
@@ -81,7 +81,7 @@ package struct CertificateEvidence: Hashable, Sendable {
 
 extension CertificateEvidence: CustomStringConvertible {
     /// One sentence without its subject: "its certificate ...".
-    package var description: String {
+    public var description: String {
         var text = reason
         if !subject.isEmpty { text += ": subject \(subject)" }
         if !issuer.isEmpty { text += ", issuer \(issuer)" }

@@ -1,5 +1,5 @@
-package import DNSWire
-package import Scheduling
+public import DNSWire
+public import Scheduling
 
 /// A journal of detected forgeries: addresses that LocalDNS gave for protected names and whose certificates are not the
 /// names'.
@@ -8,24 +8,24 @@ package import Scheduling
 /// reported once, and nothing of it is recorded. At most `capacity` pairs of a name and an address, and at most `ownersLimit`
 /// of one owner's names: clients choose names. Beyond it the one that was seen longest ago is dropped.
 @Loop
-package final class HijackJournal {
-    package nonisolated static let capacity = 256
+public final class HijackJournal {
+    public nonisolated static let capacity = 256
     /// Entries of names that end in the same two labels.
-    package nonisolated static let ownersLimit = 8
+    public nonisolated static let ownersLimit = 8
 
     /// The most servers that are counted apart: a network may announce any number of them, one after the other.
-    package nonisolated static let serversLimit = 32
-    package nonisolated static let otherServers = "other"
+    public nonisolated static let serversLimit = 32
+    public nonisolated static let otherServers = "other"
     private nonisolated static let sightingLimit = 32
 
     /// How many checks have failed since the start, including dropped entries.
-    package var total: Int { totals.values.reduce(0, +) }
+    public var total: Int { totals.values.reduce(0, +) }
     /// The same by the server of LocalDNS that gave the address; servers beyond the limit are under `otherServers`.
-    package private(set) var totals: [String: Int] = [:]
+    public private(set) var totals: [String: Int] = [:]
     /// The entries, the one seen last first.
-    package private(set) var entries: [HijackedAddress] = []
+    public private(set) var entries: [HijackedAddress] = []
     /// The forged addresses of the last `CaptivePortal.memory` seconds, the latest first, recorded or not.
-    package private(set) var sightings: [HijackedAddress] = []
+    public private(set) var sightings: [HijackedAddress] = []
     /// The certificate that unrelated names have shown, by its fingerprint, and until when it counts as a portal's.
     private var portal: (certificate: String, until: Int64)?
     private let timeOfDay: @Sendable () -> Int64
@@ -34,7 +34,7 @@ package final class HijackJournal {
     /// - Parameters:
     ///   - timeOfDay: seconds since 1970: evidence is of use only with the actual time.
     ///   - report: called for every failed check.
-    package nonisolated init(
+    public nonisolated init(
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void
     ) {
         self.timeOfDay = timeOfDay
@@ -42,19 +42,19 @@ package final class HijackJournal {
     }
 
     /// Called for each entry that is new or has changed.
-    package var onRecord: (@Loop (HijackedAddress) -> Void)?
+    public var onRecord: (@Loop (HijackedAddress) -> Void)?
     /// Called for each entry that turns out to be a portal's.
-    package var onRemove: (@Loop (HijackedAddress) -> Void)?
+    public var onRemove: (@Loop (HijackedAddress) -> Void)?
 
     /// Restores the entries of an earlier process, as older than the present ones; given from the newest to the oldest.
-    package func restore(_ earlier: [HijackedAddress]) {
+    public func restore(_ earlier: [HijackedAddress]) {
         for entry in earlier where entries.count < Self.capacity && !entries.contains(where: entry.isSame(as:)) {
             entries.append(entry)
         }
     }
 
     /// The entries of one name in lower case, the one seen last first.
-    package func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
+    public func entries(of name: Name) -> [HijackedAddress] { entries.filter { $0.name == name } }
 
     func record(
         _ name: Name, _ address: IPAddress, from server: String, port: UInt16, _ evidence: CertificateEvidence
@@ -96,5 +96,5 @@ package final class HijackJournal {
     }
 
     /// What was seen says nothing of another network.
-    package func networkChanged() { (sightings, portal) = ([], nil) }
+    public func networkChanged() { (sightings, portal) = ([], nil) }
 }

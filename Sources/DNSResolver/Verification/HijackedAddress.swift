@@ -1,20 +1,20 @@
-package import DNSWire
+public import DNSWire
 
 /// A name, an address that is not its own, and the evidence that was last seen there.
-package struct HijackedAddress: Hashable, Sendable {
-    package let name: Name
-    package let address: IPAddress
+public struct HijackedAddress: Hashable, Sendable {
+    public let name: Name
+    public let address: IPAddress
     /// The server of LocalDNS that gave it last; empty when that is not known.
-    package let server: String
-    package let port: UInt16
-    package let evidence: CertificateEvidence
+    public let server: String
+    public let port: UInt16
+    public let evidence: CertificateEvidence
     /// Seconds since 1970.
-    package internal(set) var first: Int64
-    package let last: Int64
+    public internal(set) var first: Int64
+    public let last: Int64
     /// How many checks failed.
-    package internal(set) var count: Int
+    public internal(set) var count: Int
 
-    package init(
+    public init(
         name: Name, address: IPAddress, server: String = "", port: UInt16, evidence: CertificateEvidence, first: Int64,
         last: Int64, count: Int
     ) {
@@ -36,9 +36,9 @@ package struct HijackedAddress: Hashable, Sendable {
 /// names show one certificate, as where the network intercepts connections.
 ///
 /// A hijacker that also blocks HTTPDNS looks the same. Shown in `status` while no provider can be reached; decides nothing.
-package enum CaptivePortal {
+public enum CaptivePortal {
     /// What unrelated names have in common.
-    package enum Sign: Hashable, Sendable {
+    public enum Sign: Hashable, Sendable {
         /// LocalDNS gives this address for them.
         case address(IPAddress)
         /// Their addresses, which differ, show the certificate with this SHA-256 in hexadecimal.
@@ -46,7 +46,7 @@ package enum CaptivePortal {
     }
 
     /// Seconds after which a forged address is no longer evidence about the present network.
-    package static let memory: Int64 = 120
+    public static let memory: Int64 = 120
 
     /// What unrelated names had in common lately.
     ///
@@ -54,7 +54,7 @@ package enum CaptivePortal {
     ///   - entries: forged addresses, the one seen last first.
     ///   - now: seconds since 1970.
     /// - Returns: nil unless it was seen, within `memory`, of two names whose last two labels differ.
-    package static func sign(in entries: [HijackedAddress], now: Int64) -> Sign? {
+    public static func sign(in entries: [HijackedAddress], now: Int64) -> Sign? {
         let recent = entries.filter { $0.last > now - memory && $0.last <= now }
         let shared = recent.first { entry in areUnrelated(recent.filter { $0.address == entry.address }) }
         if let shared { return .address(shared.address) }

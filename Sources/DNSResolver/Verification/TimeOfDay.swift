@@ -1,5 +1,5 @@
 import DNSWire
-package import Scheduling
+public import Scheduling
 
 /// This host's time of day, and whether it can be right.
 ///
@@ -10,9 +10,9 @@ package import Scheduling
 /// that takes an old certificate of a service with its key, as the handshake has come to its end, and the silence of all other
 /// services; it gains no more than on a machine whose clock was never set.
 @Loop
-package final class TimeOfDay {
+public final class TimeOfDay {
     /// What a service shows over HTTPS.
-    package enum Sign: Hashable, Sendable {
+    public enum Sign: Hashable, Sendable {
         /// A reply, with the time in it, in seconds since 1970; nil: none that counts.
         case reply(Int64?)
         /// A certificate that is wrong only in its time.
@@ -20,7 +20,7 @@ package final class TimeOfDay {
     }
 
     /// Seconds by which a service's time may differ.
-    package nonisolated static let tolerance: Int64 = 86_400
+    public nonisolated static let tolerance: Int64 = 86_400
     /// How long a service's time counts.
     private nonisolated static let memory: Duration = .seconds(3_600)
     /// How many services must agree that the clock is wrong.
@@ -41,7 +41,7 @@ package final class TimeOfDay {
     ///   - released: seconds since 1970 before which no clock can be right.
     ///   - clock: monotonic: it is not affected when the time of day is set.
     ///   - report: called when a doubt begins, and with nil when it ends.
-    package nonisolated init(
+    public nonisolated init(
         released: Int64, clock: any LoopClock, secondsSince1970: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (ClockDoubt?) -> Void
     ) {
@@ -52,7 +52,7 @@ package final class TimeOfDay {
     }
 
     /// Records what a service has shown over HTTPS.
-    package func learn(_ sign: Sign, from provider: String) {
+    public func learn(_ sign: Sign, from provider: String) {
         switch sign {
         case .reply(let time):
             answered = clock.now
@@ -63,7 +63,7 @@ package final class TimeOfDay {
     }
 
     /// Why the clock cannot be right; nil without a reason. Computed each time: a clock can be set at any moment.
-    package var doubt: ClockDoubt? {
+    public var doubt: ClockDoubt? {
         let doubt = presentDoubt
         if isReported != (doubt != nil) {
             isReported = doubt != nil
@@ -96,7 +96,7 @@ package final class TimeOfDay {
 }
 
 /// Why the clock cannot be right.
-package enum ClockDoubt: Hashable, Sendable {
+public enum ClockDoubt: Hashable, Sendable {
     /// It is before the release.
     case beforeRelease
     /// A service's time differs by this many seconds; more than 0: it is ahead of this host's.
@@ -107,7 +107,7 @@ package enum ClockDoubt: Hashable, Sendable {
 
 extension ClockDoubt: CustomStringConvertible {
     /// One sentence without its subject: "the clock ...".
-    package var description: String {
+    public var description: String {
         switch self {
         case .beforeRelease: "is before this version was released"
         case .service(let provider, let ahead):

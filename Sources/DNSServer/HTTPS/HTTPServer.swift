@@ -1,12 +1,12 @@
 import DNSResolver
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// A service over HTTP/1.1 on a socket of its own, with connections of its own beside those of DNS.
 @Loop
-package final class HTTPServer {
+public final class HTTPServer {
     /// Connections at once; for a further one the one that has been idle for longest is closed, if any is.
-    package nonisolated static let connections = 64
+    public nonisolated static let connections = 64
     /// Bytes of a request's header: browsers send to a port of this machine the cookies of all its others.
     private nonisolated static let header = 32 << 10
     /// Requests handled in a turn of the loop, of all connections: a page of metrics takes 0.6 ms.
@@ -20,7 +20,7 @@ package final class HTTPServer {
     /// - Parameters:
     ///   - kind: what the log calls its connections.
     ///   - service: gets every request.
-    package init(
+    public init(
         _ kind: String, on socket: ListeningSocket, service: any HTTPService, loop: EventLoop, events: EventLog
     ) throws(SystemError) {
         let limits = ServerLimits()
@@ -43,7 +43,7 @@ package final class HTTPServer {
 
     /// Closes the socket and every connection but those whose request is being answered; these afterwards. A second call
     /// does nothing.
-    package func stop() {
+    public func stop() {
         listener.stop()
         connections.finish()
     }

@@ -1,12 +1,12 @@
-package import DNSWire
+public import DNSWire
 import Glibc
 import HTTPDNS
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// What is served over HTTP at some listeners, and to which clients.
 @Loop
-package final class HTTPSite: Sendable {
+public final class HTTPSite: Sendable {
     /// What is done with a request.
     enum Decision {
         /// The message is a query of the client; whether it has a right token.
@@ -43,9 +43,9 @@ package final class HTTPSite: Sendable {
     /// The memory of all clients over HTTP/2.
     private(set) lazy var sessions = HTTP2SessionMemory(date: date)
     /// Answers requests for other paths.
-    package var service: (any HTTPService)?
+    public var service: (any HTTPService)?
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
-    package var isOwnRequest: @Loop (String) -> Bool = { _ in false }
+    public var isOwnRequest: @Loop (String) -> Bool = { _ in false }
 
     /// - Parameters:
     ///   - doh: nil: only the service answers.
@@ -112,7 +112,7 @@ package final class HTTPSite: Sendable {
 
 /// What answers the requests at a site that are not for the path of DNS over HTTPS.
 @Loop
-package protocol HTTPService: Sendable {
+public protocol HTTPService: Sendable {
     /// Answers a request, or leaves it.
     ///
     /// - Parameters:
@@ -132,14 +132,14 @@ package protocol HTTPService: Sendable {
 /// Every address passes, and not those of this machine alone: a browser sends one as `Host` only to the address itself, and
 /// what a page of that address may read is its own; and behind a published port of a container, NAT or a load balancer the
 /// address that clients ask is none of this machine's interfaces.
-package struct HTTPHosts: Sendable {
+public struct HTTPHosts: Sendable {
     private let names: Set<String>
 
     /// - Parameters:
     ///   - machine: this machine's own name, short or full. Search domains make no full name of it: they are the network's
     ///     choice, and one that is hostile would choose its own domain.
     ///   - names: further ones.
-    package init(machine: String, names: [Name] = []) {
+    public init(machine: String, names: [Name] = []) {
         let machine = Self.normal(machine[...])
         let all = ["localhost", machine, String(machine.prefix { $0 != "." })]
         self.names = Set(all + names.map { Self.normal($0.description[...]) }).subtracting([""])
@@ -148,7 +148,7 @@ package struct HTTPHosts: Sendable {
     /// Whether a request may be answered.
     ///
     /// - Parameter host: the value of `Host`; nil: there is none, as no browser sends a request.
-    package func allow(_ host: String?) -> Bool {
+    public func allow(_ host: String?) -> Bool {
         guard let host else { return true }
         // All of it is looked at (RFC 9110 section 7.2), and not what comes before the first colon or bracket.
         guard let name = Self.withoutPort(host[...]) else { return false }
@@ -164,7 +164,7 @@ package struct HTTPHosts: Sendable {
     ///
     /// - Parameter host: the value of `Host`; nil: there is none.
     /// - Returns: nil where there is none, and of a value that is none.
-    package static func port(of host: String?) -> UInt16? {
+    public static func port(of host: String?) -> UInt16? {
         guard let host, let name = withoutPort(host[...]) else { return nil }
         return UInt16(host[name.endIndex...].dropFirst())
     }
@@ -185,7 +185,7 @@ package struct HTTPHosts: Sendable {
 
 extension HTTPServerRequest {
     /// Whether a page of another site sends it, as its browser says.
-    package var isOfAnotherSite: Bool {
+    public var isOfAnotherSite: Bool {
         fields[.origin] != nil || !["same-origin", "none", nil].contains(fields[.site])
     }
 }

@@ -1,6 +1,6 @@
-package import DNSWire
+public import DNSWire
 import HTTPDNS
-package import Scheduling
+public import Scheduling
 
 /// Decides about the tokens that clients send, and brakes those that guess.
 ///
@@ -9,9 +9,9 @@ package import Scheduling
 /// the minute is over, for else guessing would only be slower; but not one that has come from the network before. A network
 /// that tries many beginnings has ten more for all the others together, so that it has 90 guesses a minute at most.
 @Loop
-package final class TokenGuard {
+public final class TokenGuard {
     /// What is answered.
-    package enum Decision: Equatable {
+    public enum Decision: Equatable {
         case allowed
         case wrong
         /// Too many were wrong.
@@ -19,7 +19,7 @@ package final class TokenGuard {
     }
 
     /// What a client sends as a secret, as far as it is remembered: not as text.
-    package struct Guess {
+    public struct Guess {
         /// How many bytes of a token count as its beginning.
         private static let beginning = 4
 
@@ -27,13 +27,13 @@ package final class TokenGuard {
         fileprivate let whole: Int
 
         /// A token.
-        package init(atToken token: some Collection<UInt8>) {
+        public init(atToken token: some Collection<UInt8>) {
             beginning = Self.hash(token.prefix(Self.beginning))
             whole = Self.hash(token)
         }
 
         /// What only the holder of an account can make: all guesses at the account count together.
-        package init(atAccount id: some Collection<UInt8>) {
+        public init(atAccount id: some Collection<UInt8>) {
             beginning = Self.hash(id)
             whole = beginning
         }
@@ -48,7 +48,7 @@ package final class TokenGuard {
 
     /// Wrong tokens of one beginning that a network may send in an interval.
     nonisolated static let guesses = 10
-    package nonisolated static let interval: Duration = .seconds(60)
+    public nonisolated static let interval: Duration = .seconds(60)
     /// Beginnings of one network that are counted by themselves, and right tokens of it that are remembered.
     nonisolated static let beginnings = 8
     /// Networks that are remembered; beyond that all are forgotten, since a guess has no hope in any case.
@@ -82,12 +82,12 @@ package final class TokenGuard {
     /// The number of networks that are remembered.
     var networks: Int { records.count }
     /// Wrong tokens since the start.
-    package private(set) var wrong = 0
+    public private(set) var wrong = 0
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// Decides about a token, or another credential.
-    package func decide(_ guess: Guess, isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
+    public func decide(_ guess: Guess, isRight: Bool, from network: ClientNetwork, now: Instant) -> Decision {
         var record = records[network] ?? Record(since: now)
         if now - record.since >= Self.interval { (record.since, record.wrong, record.others) = (now, [:], 0) }
         let isBraked = record.isBraked(guess.beginning)
@@ -106,13 +106,13 @@ package final class TokenGuard {
 }
 
 /// The tokens of `[listen] tokens`: a client that has one in its path is answered whatever `allow` says.
-package struct AccessTokens: Sendable {
+public struct AccessTokens: Sendable {
     private let tokens: [[UInt8]]
 
     /// - Parameter tokens: secrets, of the characters that a path has as they are.
-    package init(_ tokens: [String] = []) { self.tokens = tokens.map { Array($0.utf8) } }
+    public init(_ tokens: [String] = []) { self.tokens = tokens.map { Array($0.utf8) } }
 
-    package var isEmpty: Bool { tokens.isEmpty }
+    public var isEmpty: Bool { tokens.isEmpty }
 
     /// Whether a text is one of the tokens. How long that takes tells nothing about what the tokens are but their length.
     func contain(_ text: ArraySlice<UInt8>) -> Bool {

@@ -1,11 +1,11 @@
 import CSystem.Linux
 import DNSWire
 import Glibc
-package import Platform
+public import Platform
 import Scheduling
 
 /// What a server had begun when another process took over: the queries without a response, and the TCP connections.
-package struct UnfinishedWork: Sendable {
+public struct UnfinishedWork: Sendable {
     /// A query over UDP.
     struct Datagram: Sendable {
         /// The listen address to which it came.
@@ -36,13 +36,13 @@ package struct UnfinishedWork: Sendable {
     var datagrams: [Datagram] = []
     var connections: [Connection] = []
 
-    package init() {}
+    public init() {}
 
     /// Calls `body` with the numbers of what is to be passed on besides the sockets: the file, and the connections. All are
     /// open until it returns.
     ///
     /// - Throws: what `body` throws, or when no file can be made.
-    package func lend(
+    public func lend(
         _ body: (_ queries: [Int32], _ connections: [Int32]) throws(SystemError) -> Void
     ) throws(SystemError) {
         let file = try PassedDescriptor(bytes, name: PassedKind.queries.rawValue)
@@ -123,7 +123,7 @@ extension UnfinishedWork.Datagram {
 }
 
 /// The names under which a server passes on what it has.
-package enum PassedKind: String, CaseIterable, Sendable {
+public enum PassedKind: String, CaseIterable, Sendable {
     /// A UDP socket from which queries are received.
     case udp = "httpdnsd-udp"
     /// The UDP socket by which late responses of an address are sent.

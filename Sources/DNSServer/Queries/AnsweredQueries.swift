@@ -1,6 +1,6 @@
-package import DNSResolver
-package import DNSWire
-package import Platform
+public import DNSResolver
+public import DNSWire
+public import Platform
 import Scheduling
 import Synchronization
 
@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Off, it costs reading a flag for each batch of datagrams. On, UDP threads pass their queries to the loop through a
 /// mailbox; queries that do not fit are left out and counted, since answering has priority.
-package final class QueryFeed: Sendable {
+public final class QueryFeed: Sendable {
     /// Queries on their way from the UDP threads to the loop: what the loop logs in a few milliseconds.
     private static let capacity = 1_024
 
@@ -27,7 +27,7 @@ package final class QueryFeed: Sendable {
     }
 
     /// Passes queries to the handler, or no more.
-    package func turn(on isOn: Bool) {
+    public func turn(on isOn: Bool) {
         self.isOn.store(isOn, ordering: .relaxed)
         hasUse.store(isOn || dnstap != nil, ordering: .relaxed)
     }
@@ -42,7 +42,7 @@ package final class QueryFeed: Sendable {
     ///
     /// - Parameter missed: called with the number of queries that were left out, if any.
     @Loop
-    package func receive(
+    public func receive(
         _ handler: @escaping @Loop (AnsweredQuery) -> Void, missed: @escaping @Loop (Int) -> Void
     ) {
         self.handler = handler
@@ -92,19 +92,19 @@ package final class QueryFeed: Sendable {
 }
 
 /// A query and its response, for the log of queries and the listeners.
-package struct AnsweredQuery: Sendable {
-    package let client: IPAddress
+public struct AnsweredQuery: Sendable {
+    public let client: IPAddress
     /// In whose share it waited for the resolver; nil: it did not.
-    package let network: ClientNetwork?
-    package let transport: Transport
+    public let network: ClientNetwork?
+    public let transport: Transport
     /// The question as received; nil when it could not be parsed.
-    package let question: Question?
-    package let responseCode: ResponseCode
-    package let kind: AnswerKind
+    public let question: Question?
+    public let responseCode: ResponseCode
+    public let kind: AnswerKind
     /// The number of the source that was asked for the answer, or made it.
-    package let source: UInt16?
+    public let source: UInt16?
     /// From the query's arrival to its response.
-    package let took: Duration
+    public let took: Duration
 }
 
 extension AnsweredQuery {
@@ -208,11 +208,11 @@ final class ResponseCounters: Sendable {
 }
 
 /// How many responses had a transport, an address family and a response code.
-package struct ResponseCount: Sendable {
-    package let transport: Transport
-    package let isIPv6: Bool
-    package let code: ResponseCode
-    package let count: Int
+public struct ResponseCount: Sendable {
+    public let transport: Transport
+    public let isIPv6: Bool
+    public let code: ResponseCode
+    public let count: Int
 }
 
 /// How long the loop's responses took from the query, by the kind of the answer.

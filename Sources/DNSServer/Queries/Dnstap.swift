@@ -1,8 +1,8 @@
 import CSystem.Dnstap
 import CSystem.Linux
-package import DNSWire
+public import DNSWire
 import Glibc
-package import Platform
+public import Platform
 import Scheduling
 
 /// Sends every query of clients and every response to a collector of dnstap (https://dnstap.info), in the background.
@@ -10,8 +10,8 @@ import Scheduling
 /// Each producer, a UDP thread or the loop, has a queue of its own, so that none waits for another or for the collector:
 /// what has no room there is dropped and counted. A thread of libfstrm sends at once when half a queue is used, else within
 /// two seconds.
-@safe package final class Dnstap: Sendable {
-    package enum State: Equatable {
+@safe public final class Dnstap: Sendable {
+    public enum State: Equatable {
         /// Before the first attempt has ended.
         case connecting
         case connected
@@ -27,7 +27,7 @@ import Scheduling
         let queried: UInt64
     }
 
-    package let collector: StreamPlace
+    public let collector: StreamPlace
     /// The producer whose messages are taken off after those of the others: the loop's responses after the queries.
     let last: Int
     // Its functions may be called from any thread.
@@ -40,7 +40,7 @@ import Scheduling
     ///   - version: this program with its version, likewise.
     ///   - producers: how many threads add messages: those over UDP by their numbers, and the loop as the last.
     /// - Throws: when there is no memory or descriptor.
-    package init(
+    public init(
         to collector: StreamPlace, identity: String, version: String, producers: Int
     ) throws(SystemError) {
         self.collector = collector
@@ -63,7 +63,7 @@ import Scheduling
 
     deinit { unsafe cdnstap_free(tap) }
 
-    package var state: State {
+    public var state: State {
         switch unsafe cdnstap_state(tap) {
         case 1: .connected
         case 0: .connecting
@@ -72,13 +72,13 @@ import Scheduling
     }
 
     /// Messages since the start: those that the collector was sent, and those dropped.
-    package var counts: (sent: Int, dropped: Int) {
+    public var counts: (sent: Int, dropped: Int) {
         unsafe (Int(clamping: cdnstap_sent(tap)), Int(clamping: cdnstap_dropped(tap)))
     }
 
     /// Sends what is queued, as far as the collector takes it within a quarter of a second, and ends. Blocks, for a second more
     /// when libfstrm's thread is just about to wait. No thread but the caller's may add any more.
-    package func stop() { unsafe cdnstap_stop(tap) }
+    public func stop() { unsafe cdnstap_stop(tap) }
 
     /// Adds a query, or a response.
     ///

@@ -1,8 +1,8 @@
 import DNSCache
-package import DNSResolver
-package import DNSWire
+public import DNSResolver
+public import DNSWire
 import Platform
-package import Scheduling
+public import Scheduling
 
 /// One query that waits for the resolver.
 @Loop
@@ -125,7 +125,7 @@ final class PendingQuery: Sendable {
 
 /// The resolver as the server sees it; asked when the cache has no fresh answer.
 @Loop
-package protocol QueryResponder: AnyObject, Sendable {
+public protocol QueryResponder: AnyObject, Sendable {
     /// Calls `reply` once with the answer to one client's question, within 2.3 s of `arrived`, possibly before this
     /// returns.
     ///

@@ -1,6 +1,6 @@
 import DNSCache
 import DNSResolver
-package import DNSWire
+public import DNSWire
 import Platform
 import Scheduling
 
@@ -270,5 +270,5 @@ extension Transport {
 
 extension ExtendedError {
     /// Returned with SERVFAIL when a limit is reached.
-    package static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
+    public static let overloaded = ExtendedError(.other, "too many queries wait for an answer")
 }

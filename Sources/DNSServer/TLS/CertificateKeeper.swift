@@ -1,10 +1,10 @@
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// Has new connections use the certificate that its files hold: watches them, and makes new keys for session tickets
 /// every day. Files that cannot be used change nothing.
 @Loop
-package final class CertificateKeeper: Sendable {
+public final class CertificateKeeper: Sendable {
     /// How long a ticket's key is used, and how often the certificate's end is looked at.
     private static let period: Duration = .seconds(24 * 3_600)
     /// Certificate and key are replaced one after the other.
@@ -23,17 +23,17 @@ package final class CertificateKeeper: Sendable {
     /// What is in use.
     private var content: TLSFiles.Content
     /// Those that are to be in use.
-    package private(set) var files: TLSFiles
+    public private(set) var files: TLSFiles
     private var watch: FileWatch?
     private var debounce: Debounce?
     private var timer: LoopTimer?
     /// Counts readings, so that an older one that ends late changes nothing.
     private var reading = 0
     /// Why the files as they are now are not in use; nil: they are.
-    package private(set) var problem: TLSFiles.Problem?
+    public private(set) var problem: TLSFiles.Problem?
 
     /// Reads files.
-    package typealias Reader = @Loop (TLSFiles) async throws(SystemError) -> Result<TLSFiles.Content, TLSFiles.Problem>
+    public typealias Reader = @Loop (TLSFiles) async throws(SystemError) -> Result<TLSFiles.Content, TLSFiles.Problem>
 
     /// Begins to use the files.
     ///
@@ -42,7 +42,7 @@ package final class CertificateKeeper: Sendable {
     ///   - clock: by which it waits, until files change no more and for the next keys.
     ///   - time: in seconds since 1970.
     ///   - read: on a thread of its own, unless replaced in a test: the loop never waits for a disk.
-    package init(
+    public init(
         _ content: TLSFiles.Content, for terms: TLSTerms, on loop: EventLoop, clock: any LoopClock, events: EventLog,
         time: @escaping @Loop () -> Int64,
         read: @escaping Reader = { files throws(SystemError) in
@@ -63,17 +63,17 @@ package final class CertificateKeeper: Sendable {
     }
 
     /// When the certificate in use ends, in seconds since 1970; nil: none is in use.
-    package var expires: Int64? { terms.context?.validity.upperBound }
+    public var expires: Int64? { terms.context?.validity.upperBound }
 
     /// Reads these files, which may be the same as before, and uses them from then on.
-    package func take(_ files: TLSFiles) {
+    public func take(_ files: TLSFiles) {
         let isOther = files != self.files
         self.files = files
         if isOther { follow() }
         readAgain()
     }
 
-    package func stop() {
+    public func stop() {
         reading += 1
         watch.take()?.cancel()
         debounce = nil

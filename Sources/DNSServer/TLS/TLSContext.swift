@@ -1,15 +1,15 @@
 import COpenSSL
 import CSystem.Linux
 import Platform
-package import Scheduling
+public import Scheduling
 
 /// What all connections share that begin while a certificate is in use: the certificate, its key, the keys of session
 /// tickets.
-@safe package final class TLSContext: Sendable {
+@safe public final class TLSContext: Sendable {
     /// Owned. OpenSSL counts its references, and it is not changed once it is made.
     nonisolated(unsafe) let context: OpaquePointer
     /// The validity of the certificate, in seconds since 1970.
-    package let validity: ClosedRange<Int64>
+    public let validity: ClosedRange<Int64>
     /// Whether clients are asked for a certificate.
     let asksClients: Bool
     /// The most bytes of a client until its handshake is done.
@@ -18,14 +18,14 @@ package import Scheduling
     /// Has OpenSSL take a handshake's memory from where only its touched pages cost anything (clinux_handshakes.h).
     ///
     /// Once, before anything else uses OpenSSL; later, or without addresses, nothing changes.
-    package static func prepareMemory() {
+    public static func prepareMemory() {
         guard clinux_handshakes_prepare(DescriptorBudget.encryptedConnections) else { return }
         _ = unsafe CRYPTO_set_mem_functions(
             clinux_handshakes_malloc, clinux_handshakes_realloc, clinux_handshakes_free)
     }
 
     /// - Throws: which file is not what it should be, and why.
-    package init(_ content: TLSFiles.Content) throws(TLSFiles.Problem) {
+    public init(_ content: TLSFiles.Content) throws(TLSFiles.Problem) {
         defer { ERR_clear_error() }
         let files = content.files
         guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
@@ -51,7 +51,7 @@ package import Scheduling
     var applicationData: UnsafeMutableRawPointer { unsafe UnsafeMutableRawPointer(context) }
 
     /// Whether the certificate is for a host name (RFC 9525).
-    package func isFor(name: String) -> Bool {
+    public func isFor(name: String) -> Bool {
         defer { ERR_clear_error() }
         return unsafe X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
     }
@@ -59,7 +59,7 @@ package import Scheduling
     /// Whether the certificate is for an IP address.
     ///
     /// - Parameter address: as text.
-    package func isFor(address: String) -> Bool {
+    public func isFor(address: String) -> Bool {
         defer { ERR_clear_error() }
         return unsafe X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1
     }
@@ -135,32 +135,32 @@ package import Scheduling
 }
 
 /// The files that a server's side of TLS is made of, by their paths.
-package struct TLSFiles: Equatable, Sendable {
+public struct TLSFiles: Equatable, Sendable {
     /// PEM: the server's certificate, then those that lead to its authority.
-    package var certificate: String
+    public var certificate: String
     /// PEM: its private key.
-    package var key: String
+    public var key: String
     /// PEM: authorities of clients' certificates; empty: clients present none.
-    package var clientAuthorities: String
+    public var clientAuthorities: String
 
-    package init(certificate: String, key: String, clientAuthorities: String = "") {
+    public init(certificate: String, key: String, clientAuthorities: String = "") {
         (self.certificate, self.key, self.clientAuthorities) = (certificate, key, clientAuthorities)
     }
 
     /// Those that there are.
-    package var paths: [String] { [certificate, key, clientAuthorities].filter { !$0.isEmpty } }
+    public var paths: [String] { [certificate, key, clientAuthorities].filter { !$0.isEmpty } }
 
     /// Why they cannot be used: the path of a file, and what is wrong with it.
-    package struct Problem: Error, Equatable, CustomStringConvertible {
-        package let file: String
-        package let reason: String
+    public struct Problem: Error, Equatable, CustomStringConvertible {
+        public let file: String
+        public let reason: String
 
-        package var description: String { "\(file): \(reason)" }
+        public var description: String { "\(file): \(reason)" }
     }
 
     /// The bytes of the files.
-    package struct Content: Sendable {
-        package let files: TLSFiles
+    public struct Content: Sendable {
+        public let files: TLSFiles
         let certificate: [UInt8]
         let key: [UInt8]
         let clientAuthorities: [UInt8]
@@ -170,7 +170,7 @@ package struct TLSFiles: Equatable, Sendable {
     private static let longest = 1 << 20
 
     /// Reads all of them. May block.
-    package func read() throws(Problem) -> Content {
+    public func read() throws(Problem) -> Content {
         Content(
             files: self, certificate: try Self.read(certificate), key: try Self.read(key),
             clientAuthorities: try Self.read(clientAuthorities))
@@ -192,22 +192,22 @@ package struct TLSFiles: Equatable, Sendable {
 
 /// What encrypted listeners need besides their sockets, and what they count.
 @Loop
-package final class TLSTerms: Sendable {
+public final class TLSTerms: Sendable {
     /// Handshakes since the start.
-    package struct Counts: Sendable {
+    public struct Counts: Sendable {
         /// Finished with the certificate.
-        package var full = 0
+        public var full = 0
         /// Finished by going on from an earlier connection.
-        package var resumed = 0
+        public var resumed = 0
         /// Given up by either side, or too slow.
-        package var failed = 0
+        public var failed = 0
     }
 
     /// Of new connections; nil: there is no certificate, and they are closed.
-    package var context: TLSContext?
+    public var context: TLSContext?
     /// The networks from which each connection begins with a header of the PROXY protocol.
-    package var proxies = AccessList([])
-    package internal(set) var counts = Counts()
+    public var proxies = AccessList([])
+    public internal(set) var counts = Counts()
 
     nonisolated init() {}
 }

@@ -1,12 +1,12 @@
 /// An IP address and a port, with the zone of a link-local IPv6 address where one is written.
-package struct AddressAndPort: Hashable, Sendable {
-    package var address: IPAddress
+public struct AddressAndPort: Hashable, Sendable {
+    public var address: IPAddress
     /// For a listening address 0 means any free port.
-    package var port: UInt16
+    public var port: UInt16
     /// An interface name such as `eth0`, at most 15 bytes; only ever set with an IPv6 address.
-    package var zone: String?
+    public var zone: String?
 
-    package init(_ address: IPAddress, port: UInt16, zone: String? = nil) {
+    public init(_ address: IPAddress, port: UInt16, zone: String? = nil) {
         self.address = address
         self.port = port
         self.zone = zone
@@ -17,7 +17,7 @@ package struct AddressAndPort: Hashable, Sendable {
     ///
     /// - Parameter defaultPort: nil when the text must hold the port.
     /// - Returns: nil for anything else: names, ports out of 0 to 65535, zones of IPv4 addresses.
-    package init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
+    public init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
         guard let (host, written) = try? Self.split(Substring(text)),
             let port = written == nil ? defaultPort : written.flatMap({ Self.port($0) }),
             let (address, zone) = Self.address(host)
@@ -26,7 +26,7 @@ package struct AddressAndPort: Hashable, Sendable {
     }
 
     /// Why a text has no host, as the end of a sentence about it.
-    package enum Fault: String, Error {
+    public enum Fault: String, Error {
         case isOpen = "has a [ without its ]"
         case isNoIPv6 = "has something else than IPv6 in brackets"
         case isFollowed = "has text between ] and the path"
@@ -34,7 +34,7 @@ package struct AddressAndPort: Hashable, Sendable {
 
     /// Host and port of `host`, `host:port`, `[IPv6]` and `[IPv6]:port`. Where several colons stand outside of brackets, none
     /// begins a port.
-    package static func split(_ text: Substring) throws(Fault) -> (host: Substring, port: Substring?) {
+    public static func split(_ text: Substring) throws(Fault) -> (host: Substring, port: Substring?) {
         guard text.hasPrefix("[") else {
             guard let colon = text.firstIndex(of: ":"), text.lastIndex(of: ":") == colon else { return (text, nil) }
             return (text[..<colon], text[text.index(after: colon)...])
@@ -48,7 +48,7 @@ package struct AddressAndPort: Hashable, Sendable {
     }
 
     /// Decimal digits only, 0 to 65535.
-    package static func port(_ text: some StringProtocol) -> UInt16? {
+    public static func port(_ text: some StringProtocol) -> UInt16? {
         OutsideNumber(digits: text)?.within(0...UInt16.max)
     }
 
@@ -68,14 +68,14 @@ package struct AddressAndPort: Hashable, Sendable {
 
     /// Whether not both can be bound: they are equal, or of one port, and one is the wildcard of the other's family. Port 0 is
     /// another one each time.
-    package func overlaps(_ other: AddressAndPort) -> Bool {
+    public func overlaps(_ other: AddressAndPort) -> Bool {
         guard port == other.port, port != 0, address.recordType == other.address.recordType else { return false }
         return self == other || address.isWildcard || other.address.isWildcard
     }
 
     /// Whether a socket bound to this receives what is sent to `other`: equal, or this is a wildcard and `other`
     /// is a loopback address of the same port.
-    package func receives(_ other: AddressAndPort) -> Bool {
+    public func receives(_ other: AddressAndPort) -> Bool {
         guard port == other.port else { return false }
         if address == other.address { return zone == other.zone }
         switch address {
@@ -88,7 +88,7 @@ package struct AddressAndPort: Hashable, Sendable {
 
 extension AddressAndPort: CustomStringConvertible {
     /// `192.0.2.1:53` or `[2001:db8::1]:53`.
-    package var description: String {
+    public var description: String {
         switch address {
         case .v4: "\(address):\(port)"
         case .v6: "[\(address)\(zone.map { "%" + $0 } ?? "")]:\(port)"
@@ -97,7 +97,7 @@ extension AddressAndPort: CustomStringConvertible {
 }
 
 /// Where a server takes streams, such as a collector of dnstap: a Unix socket, or an address.
-package enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
+public enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
     /// Absolute, at most 107 bytes.
     case unix(String)
     case tcp(AddressAndPort)
@@ -105,7 +105,7 @@ package enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
     /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`.
     ///
     /// - Returns: nil for anything else.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         if text.hasPrefix("unix:/"), text.utf8.count <= 5 + 107 {
             self = .unix(String(text.dropFirst(5)))
         } else if text.hasPrefix("tcp:"), let address = AddressAndPort(text.dropFirst(4)), address.port != 0 {
@@ -115,7 +115,7 @@ package enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    package var description: String {
+    public var description: String {
         switch self {
         case .unix(let path): "unix:\(path)"
         case .tcp(let address): "tcp:\(address)"

@@ -1,12 +1,12 @@
 /// A network: an address and the number of its significant leading bits.
-package struct AddressPrefix: Hashable, Sendable {
+public struct AddressPrefix: Hashable, Sendable {
     /// The network's address, with host bits cleared.
-    package let address: IPAddress
+    public let address: IPAddress
     /// The prefix length in bits: 0 to 32 for IPv4, 0 to 128 for IPv6.
-    package let length: Int
+    public let length: Int
 
     /// Clears the bits beyond `length`; nil when `length` is out of range for the family.
-    package init?(_ address: IPAddress, length: Int) {
+    public init?(_ address: IPAddress, length: Int) {
         switch address {
         case .v4(let value):
             guard (0...32).contains(length) else { return nil }
@@ -19,7 +19,7 @@ package struct AddressPrefix: Hashable, Sendable {
     }
 
     /// Whether an address is in the network; false for one of the other family.
-    package func contains(_ other: IPAddress) -> Bool {
+    public func contains(_ other: IPAddress) -> Bool {
         switch (address, other) {
         case (.v4(let network), .v4(let value)): network == value & ~(UInt32.max >> UInt32(length))
         case (.v6(let network), .v6(let value)): network == value & ~(UInt128.max >> UInt128(length))
@@ -28,7 +28,7 @@ package struct AddressPrefix: Hashable, Sendable {
     }
 
     /// Parses `192.0.2.0/24`, `2001:db8::/32`, or an address alone, whose prefix length is that of all its bits.
-    package init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(parts[0]) else { return nil }
         let full = address.recordType == .a ? 32 : 128
@@ -40,16 +40,16 @@ package struct AddressPrefix: Hashable, Sendable {
 }
 
 extension AddressPrefix: CustomStringConvertible {
-    package var description: String { "\(address)/\(length)" }
+    public var description: String { "\(address)/\(length)" }
 }
 
 /// The IPv6 prefix by which a translator (NAT64) makes IPv4 addresses reachable for hosts that have IPv6 alone (RFC 6052).
-package struct NAT64Prefix: Hashable, Sendable {
+public struct NAT64Prefix: Hashable, Sendable {
     /// How many bits a prefix may have (RFC 6052 section 2.2), the longest first.
-    package static let lengths = [96, 64, 56, 48, 40, 32]
+    public static let lengths = [96, 64, 56, 48, 40, 32]
 
     /// An IPv6 network of one of `lengths`.
-    package let network: AddressPrefix
+    public let network: AddressPrefix
 
     /// The bits of the prefix, those behind it cleared.
     private let bits: UInt128
@@ -59,7 +59,7 @@ package struct NAT64Prefix: Hashable, Sendable {
 
     /// Takes a network of one of `lengths` in 2000::/3, fc00::/7 or 64:ff9b::/32: other ones lead to no translator, but to
     /// this machine, its link or a group. Bits 64 to 71 are zero.
-    package init?(_ network: AddressPrefix) {
+    public init?(_ network: AddressPrefix) {
         guard case .v6(let bits) = network.address, Self.lengths.contains(network.length),
             bits >> 125 == 1 || bits >> 121 == 0xfc >> 1 || bits >> 96 == 0x64_ff9b,
             bits & Self.reserved == 0
@@ -73,13 +73,13 @@ package struct NAT64Prefix: Hashable, Sendable {
     ///
     /// - Returns: nil for one that no translator leads to: loopback, link-local, multicast, reserved, and with the well-known
     ///   prefix 64:ff9b::/96 a private one (RFC 6052 section 3.1).
-    package func address(for ipv4: IPAddress) -> IPAddress? {
+    public func address(for ipv4: IPAddress) -> IPAddress? {
         guard case .v4(let value) = ipv4, ipv4.isRouted || ipv4.isPrivate && !isWellKnown else { return nil }
         return .v6(bits | embedded(value))
     }
 
     /// The zone of the reverse names of its addresses (RFC 3596 section 2.5).
-    package var reverseZone: Name {
+    public var reverseZone: Name {
         let digits = network.address.bytes.prefix(network.length / 8).flatMap { [$0 >> 4, $0 & 15] }
         let labels = digits.reversed().map { String($0, radix: 16) + "." }
         return (try? Name(labels.joined() + "ip6.arpa")) ?? .root
@@ -109,7 +109,7 @@ extension NAT64Prefix {
     ///
     /// An address that holds 192.0.0.170 or 192.0.0.171 at more than one place is ignored, as is one that holds them
     /// nowhere.
-    package static func prefixes(in addresses: [IPAddress]) -> [NAT64Prefix] {
+    public static func prefixes(in addresses: [IPAddress]) -> [NAT64Prefix] {
         var found: [NAT64Prefix] = []
         for address in addresses {
             guard let prefix = prefix(in: address), !found.contains(prefix) else { continue }
@@ -130,12 +130,12 @@ extension NAT64Prefix {
     }
 
     /// Reads `64:ff9b::/96`; nil for anything that is no such prefix.
-    package init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) {
         guard let network = AddressPrefix(text) else { return nil }
         self.init(network)
     }
 }
 
 extension NAT64Prefix: CustomStringConvertible {
-    package var description: String { network.description }
+    public var description: String { network.description }
 }

@@ -1,13 +1,12 @@
 /// An IPv4 or IPv6 address.
-@frozen
-package enum IPAddress: Hashable, Sendable {
+public enum IPAddress: Hashable, Sendable {
     /// Four bytes, the first one most significant.
     case v4(UInt32)
     /// Sixteen bytes, the first one most significant.
     case v6(UInt128)
 
     /// The address in network byte order: 4 or 16 bytes.
-    package var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         switch self {
         case .v4(let value): (0..<4).map { UInt8(truncatingIfNeeded: value >> UInt32(24 - 8 * $0)) }
         case .v6(let value): (0..<16).map { UInt8(truncatingIfNeeded: value >> UInt128(120 - 8 * $0)) }
@@ -15,10 +14,10 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// Converts 4 or 16 bytes in network byte order; nil for any other number of bytes.
-    package init?(bytes: ArraySlice<UInt8>) { self.init(bytes: bytes.span) }
+    public init?(bytes: ArraySlice<UInt8>) { self.init(bytes: bytes.span) }
 
     /// Converts 4 or 16 bytes in network byte order; nil for any other number of bytes.
-    package init?(bytes: Span<UInt8>) {
+    public init?(bytes: Span<UInt8>) {
         switch bytes.count {
         case 4:
             var value: UInt32 = 0
@@ -35,7 +34,7 @@ package enum IPAddress: Hashable, Sendable {
 
 extension IPAddress: CustomStringConvertible {
     /// Dotted decimal, or IPv6 text in canonical form (RFC 5952).
-    package var description: String {
+    public var description: String {
         switch self {
         case .v4: return bytes.map { String($0) }.joined(separator: ".")
         case .v6(let value):
@@ -60,7 +59,7 @@ extension IPAddress: CustomStringConvertible {
     }
 
     /// Parses dotted decimal or IPv6 text, canonical or not; nil for anything else, and for zone suffixes.
-    package init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) {
         let text = String(text)
         let bytes = text.utf8.span
         if text.utf8.contains(UInt8(ascii: ":")) {
@@ -152,10 +151,10 @@ extension IPAddress: CustomStringConvertible {
 
 extension IPAddress {
     /// Whether it is 0.0.0.0 or ::, which stands for every address of the machine.
-    package var isWildcard: Bool { self == .v4(0) || self == .v6(0) }
+    public var isWildcard: Bool { self == .v4(0) || self == .v6(0) }
 
     /// Whether it is 127.0.0.0/8 or ::1.
-    package var isLoopback: Bool {
+    public var isLoopback: Bool {
         switch self {
         case .v4(let value): value >> 24 == 127
         case .v6(let value): value == 1
@@ -163,13 +162,13 @@ extension IPAddress {
     }
 
     /// The IPv4 address for which an address of ::ffff:0:0/96 stands (RFC 4291 section 2.5.5.2); nil for all others.
-    package var mapped: IPAddress? {
+    public var mapped: IPAddress? {
         guard case .v6(let value) = self, value >> 32 == 0xffff else { return nil }
         return .v4(UInt32(truncatingIfNeeded: value))
     }
 
     /// Whether it is valid on one link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
-    package var isLinkLocal: Bool {
+    public var isLinkLocal: Bool {
         switch self {
         case .v4(let value): value >> 16 == 0xa9fe
         case .v6(let value): value >> 118 == 0x3fa
@@ -177,7 +176,7 @@ extension IPAddress {
     }
 
     /// Whether it is 224.0.0.0/4 or ff00::/8.
-    package var isMulticast: Bool {
+    public var isMulticast: Bool {
         switch self {
         case .v4(let value): value >> 28 == 0xe
         case .v6(let value): value >> 120 == 0xff
@@ -185,7 +184,7 @@ extension IPAddress {
     }
 
     /// Whether it is in a private, shared or unique local range: RFC 1918, RFC 6598, RFC 4193.
-    package var isPrivate: Bool {
+    public var isPrivate: Bool {
         switch self {
         case .v4(let value):
             value >> 24 == 10 || value >> 20 == 0xac1 || value >> 16 == 0xc0a8 || value >> 22 == 0x6440_0000 >> 22
@@ -194,7 +193,7 @@ extension IPAddress {
     }
 
     /// Whether it is globally routed: not loopback, private, shared, link-local or multicast.
-    package var isRouted: Bool {
+    public var isRouted: Bool {
         switch self {
         case .v4(let value): (1..<224).contains(value >> 24) && !isLoopback && !isPrivate && !isLinkLocal
         case .v6(let value):
@@ -212,18 +211,18 @@ extension IPAddress {
 /// bound nothing. An IPv4 address may be shared by many clients behind a NAT, which cannot be distinguished; an address
 /// of 127.0.0.0/8 counts like any other. Queries of the daemon itself count separately, so that no client displaces
 /// them.
-package struct ClientNetwork: Hashable, Sendable {
+public struct ClientNetwork: Hashable, Sendable {
     /// The first 64 bits of an IPv6 address, or an IPv4 address: no client has an IPv6 address below ::/32 (RFC 4291
     /// section 2.5.5), so that the two never collide.
     private let number: UInt64
 
     /// This machine: ::1, and clients without an address.
-    package static let machine = ClientNetwork(number: .max)
+    public static let machine = ClientNetwork(number: .max)
     /// The daemon itself: its queries that are for no client, such as those for the addresses of its services.
-    package static let daemon = ClientNetwork(number: .max - 1)
+    public static let daemon = ClientNetwork(number: .max - 1)
 
     /// All clients that the access list leaves out, where they are answered at all.
-    package static let strangers = ClientNetwork(number: .max - 2)
+    public static let strangers = ClientNetwork(number: .max - 2)
 
     /// The first bits of a program's: as an address those of multicast, which no client has.
     private static let programs: UInt64 = 0xff << 56
@@ -231,10 +230,10 @@ package struct ClientNetwork: Hashable, Sendable {
     /// The programs of one user and one control group of this machine, where these are known.
     ///
     /// - Parameter group: its number, of which the last 24 bits count.
-    package init(user: UInt32, group: UInt64) { number = Self.programs | (group & 0xff_ffff) << 32 | UInt64(user) }
+    public init(user: UInt32, group: UInt64) { number = Self.programs | (group & 0xff_ffff) << 32 | UInt64(user) }
 
     /// The user of a program, and the last 24 bits of the number of its control group; nil for any other client.
-    package var program: (user: UInt32, group: UInt64)? {
+    public var program: (user: UInt32, group: UInt64)? {
         guard number >= Self.programs, number < Self.strangers.number else { return nil }
         return (UInt32(truncatingIfNeeded: number), number >> 32 & 0xff_ffff)
     }
@@ -242,7 +241,7 @@ package struct ClientNetwork: Hashable, Sendable {
     private init(number: UInt64) { self.number = number }
 
     /// The network of an address; an IPv4-mapped one counts as IPv4.
-    package init(_ address: IPAddress) {
+    public init(_ address: IPAddress) {
         switch address {
         case .v4(let value): self = ClientNetwork(number: UInt64(value))
         case .v6(1): self = .machine
@@ -257,7 +256,7 @@ extension ClientNetwork {
     /// site is.
     ///
     /// - Parameter size: its length, 32 to 64.
-    package func site(_ size: Int) -> ClientNetwork? {
+    public func site(_ size: Int) -> ClientNetwork? {
         guard number > UInt64(UInt32.max), number < Self.programs else { return nil }
         return ClientNetwork(number: number & ~0 << UInt64(64 - size))
     }
@@ -266,7 +265,7 @@ extension ClientNetwork {
 extension ClientNetwork: CustomStringConvertible {
     /// `192.0.2.1`, `2001:db8::/64`, `this machine`, `the daemon itself`, `clients that are not allowed`,
     /// `user 1000 of this machine`.
-    package var description: String {
+    public var description: String {
         if self == .machine { return "this machine" }
         if self == .daemon { return "the daemon itself" }
         if self == .strangers { return "clients that are not allowed" }

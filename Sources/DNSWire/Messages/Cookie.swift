@@ -1,10 +1,10 @@
 /// A DNS cookie: what a client made, and what a server made of it, by which the server knows that the client's address is
 /// not forged (RFC 7873, RFC 9018).
-package struct Cookie: Hashable, Sendable {
+public struct Cookie: Hashable, Sendable {
     /// Bytes of the option in a response, its code and length included.
-    package static let optionLength = 28
+    public static let optionLength = 28
     /// Bytes of a client's part, which may be alone.
-    package static let clientLength = 8
+    public static let clientLength = 8
     /// How long a server's part is valid, in seconds, and how far its time may be ahead (RFC 9018 section 4.3).
     private static let lifetime: Int32 = 3_600
     private static let longestSkew: Int32 = 300
@@ -31,7 +31,7 @@ package struct Cookie: Hashable, Sendable {
     ///   - address: the client's.
     ///   - keys: the first one is that by which cookies are made; all are accepted. At least one.
     ///   - time: in seconds since 1970, the lowest 32 bits of it.
-    package static func answering(
+    public static func answering(
         _ data: Span<UInt8>, from address: IPAddress, keys: Span<SipHash.Key>, at time: UInt32
     ) -> (cookie: Cookie, isValid: Bool)? {
         guard data.count >= clientLength, !keys.isEmpty else { return nil }
@@ -68,7 +68,7 @@ package struct Cookie: Hashable, Sendable {
     }
 
     /// Appends the option.
-    package func append(to bytes: inout [UInt8]) {
+    public func append(to bytes: inout [UInt8]) {
         let code = EDNSOption.Code.cookie.rawValue
         bytes += [UInt8(code >> 8), UInt8(truncatingIfNeeded: code), 0, 24]
         for word in [client, head, hash] {
@@ -80,7 +80,7 @@ package struct Cookie: Hashable, Sendable {
 }
 
 /// The secrets by which this server knows the addresses of clients again (RFC 7873 section 6, RFC 9018 section 5).
-package struct ServerCookies: Sendable {
+public struct ServerCookies: Sendable {
     /// Seconds for which an own secret makes cookies (RFC 7873 section 7.1 recommends at most 26 hours).
     private static let ownLifetime: UInt32 = 86_400
 
@@ -94,13 +94,13 @@ package struct ServerCookies: Sendable {
     private let secrets: Secrets
 
     /// With secrets of its own, which end with the process.
-    package init() {
+    public init() {
         var random = SystemRandomNumberGenerator()
         secrets = .own(SipHash.Key(low: random.next(), high: random.next()))
     }
 
     /// - Parameter shared: 16 bytes each, at least one of them.
-    package init?(shared: [[UInt8]]) {
+    public init?(shared: [[UInt8]]) {
         let keys = shared.compactMap { SipHash.Key($0) }
         guard !keys.isEmpty, keys.count == shared.count else { return nil }
         secrets = .shared(keys)
@@ -111,7 +111,7 @@ package struct ServerCookies: Sendable {
     /// - Parameters:
     ///   - message: the message from which `query` was read, without a fault.
     ///   - time: in seconds since 1970, the lowest 32 bits of it.
-    package func answer(
+    public func answer(
         _ query: Query, in message: Span<UInt8>, from client: IPAddress, at time: UInt32
     ) -> (cookie: Cookie, isValid: Bool)? {
         guard query.hasCookie, let place = query.cookie(in: message) else { return nil }
@@ -131,26 +131,26 @@ package struct ServerCookies: Sendable {
 }
 
 /// SipHash-2-4: a hash with a key, of few bytes (Aumasson and Bernstein, 2012).
-package struct SipHash: Sendable {
+public struct SipHash: Sendable {
     /// The key.
-    package struct Key: Hashable, Sendable {
+    public struct Key: Hashable, Sendable {
         fileprivate let low: UInt64
         fileprivate let high: UInt64
 
         /// - Parameter bytes: 16 of them; nil for another number.
-        package init?(_ bytes: [UInt8]) {
+        public init?(_ bytes: [UInt8]) {
             guard bytes.count == 16 else { return nil }
             low = bytes[..<8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
             high = bytes[8...].reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
 
-        package init(low: UInt64, high: UInt64) { (self.low, self.high) = (low, high) }
+        public init(low: UInt64, high: UInt64) { (self.low, self.high) = (low, high) }
     }
 
     private var (v0, v1, v2, v3): (UInt64, UInt64, UInt64, UInt64)
     private var count = 0
 
-    package init(_ key: Key) {
+    public init(_ key: Key) {
         v0 = key.low ^ 0x736f_6d65_7073_6575
         v1 = key.high ^ 0x646f_7261_6e64_6f6d
         v2 = key.low ^ 0x6c79_6765_6e65_7261
@@ -158,7 +158,7 @@ package struct SipHash: Sendable {
     }
 
     /// Adds eight bytes, the first of them in the lowest bits.
-    package mutating func append(_ word: UInt64) {
+    public mutating func append(_ word: UInt64) {
         v3 ^= word
         round()
         round()
@@ -169,7 +169,7 @@ package struct SipHash: Sendable {
     /// The hash.
     ///
     /// - Parameter rest: the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
-    package consuming func finish(_ rest: UInt64 = 0, _ restCount: Int = 0) -> UInt64 {
+    public consuming func finish(_ rest: UInt64 = 0, _ restCount: Int = 0) -> UInt64 {
         append(UInt64(truncatingIfNeeded: count + restCount) << 56 | rest)
         v2 ^= 0xff
         for _ in 0..<4 { round() }

@@ -1,17 +1,17 @@
 /// One parsed DNS message: for responses of upstreams and for synthesized responses.
 ///
 /// A client's query is parsed by `Query`, which does not allocate.
-package struct Message: Hashable, Sendable {
-    package var id: UInt16
-    package var flags: HeaderFlags
-    package var questions: [Question]
-    package var answers: [Record]
-    package var authorities: [Record]
+public struct Message: Hashable, Sendable {
+    public var id: UInt16
+    public var flags: HeaderFlags
+    public var questions: [Question]
+    public var answers: [Record]
+    public var authorities: [Record]
     /// The additional section without its OPT record.
-    package var additionals: [Record]
-    package var edns: EDNS?
+    public var additionals: [Record]
+    public var edns: EDNS?
 
-    package init(
+    public init(
         id: UInt16 = 0, flags: HeaderFlags = [], questions: [Question] = [], answers: [Record] = [],
         authorities: [Record] = [], additionals: [Record] = [], edns: EDNS? = nil
     ) {
@@ -25,19 +25,19 @@ package struct Message: Hashable, Sendable {
     }
 
     /// The whole response code, with the OPT record's upper bits.
-    package var responseCode: ResponseCode {
+    public var responseCode: ResponseCode {
         ResponseCode(rawValue: UInt16(edns?.extendedResponseCode ?? 0) << 4 | flags.responseCode.rawValue)
     }
 }
 
 /// QNAME, QTYPE and QCLASS (RFC 1035 section 4.1.2).
-package struct Question: Hashable, Sendable {
+public struct Question: Hashable, Sendable {
     /// With the letter case of the query; compared case-insensitively.
-    package var name: Name
-    package var type: RecordType
-    package var `class`: RecordClass
+    public var name: Name
+    public var type: RecordType
+    public var `class`: RecordClass
 
-    package init(name: Name, type: RecordType, class: RecordClass = .internet) {
+    public init(name: Name, type: RecordType, class: RecordClass = .internet) {
         self.name = name
         self.type = type
         self.class = `class`
@@ -45,19 +45,19 @@ package struct Question: Hashable, Sendable {
 }
 
 extension Question: CustomStringConvertible {
-    package var description: String { "\(name) \(type)" }
+    public var description: String { "\(name) \(type)" }
 }
 
 /// Writes a message with compressed names (RFC 1035 section 4.1.4).
-package struct MessageBuilder {
+public struct MessageBuilder {
     /// The greatest length in bytes of any message (RFC 1035 section 4.2.2).
-    package static let maximumLength = 65_535
+    public static let maximumLength = 65_535
 
     /// The bytes written: the message, or what follows its question.
-    package private(set) var bytes: [UInt8] = []
+    public private(set) var bytes: [UInt8] = []
     /// The offset of the TTL of each record, OPT excepted, in bytes from the end of the questions. In a message that is
     /// too long to be sent they are truncated to 16 bits.
-    package private(set) var ttlOffsets: [UInt16] = []
+    public private(set) var ttlOffsets: [UInt16] = []
     /// Offset in the message at which `bytes` begin: 0, or after the question.
     private let start: Int
     /// Offset in the message at which the questions end.
@@ -69,7 +69,7 @@ package struct MessageBuilder {
     private var nameOffsets: [ArraySlice<UInt8>: Int] = [:]
 
     /// Begins a message with its header; the four counts are updated as records are appended.
-    package init(id: UInt16, flags: HeaderFlags) {
+    public init(id: UInt16, flags: HeaderFlags) {
         start = 0
         questionsEnd = Header.length
         bytes.reserveCapacity(512)
@@ -83,7 +83,7 @@ package struct MessageBuilder {
     /// - Parameters:
     ///   - question: the only one.
     ///   - recordCount: how many records will be appended, as far as is known.
-    package init(behind question: Question, recordCount: Int) {
+    public init(behind question: Question, recordCount: Int) {
         start = Header.length + question.name.wire.count + 4
         questionsEnd = start
         firstName = question.name.isRoot ? nil : question.name
@@ -93,16 +93,16 @@ package struct MessageBuilder {
     }
 
     /// Length in bytes of the message so far.
-    package var length: Int { start + bytes.count }
+    public var length: Int { start + bytes.count }
 
     /// A section of records; the value is the offset of its count in the header.
-    package enum Section: Int {
+    public enum Section: Int {
         case answer = 6
         case authority = 8
         case additional = 10
     }
 
-    package mutating func append(_ question: Question) {
+    public mutating func append(_ question: Question) {
         append(question.name)
         append(question.type.rawValue)
         append(question.class.rawValue)
@@ -110,7 +110,7 @@ package struct MessageBuilder {
         questionsEnd = length
     }
 
-    package mutating func append(_ record: Record, to section: Section) {
+    public mutating func append(_ record: Record, to section: Section) {
         append(record.name)
         ttlOffsets.append(UInt16(truncatingIfNeeded: length + 4 - questionsEnd))
         if RecordDataField.compressesNames(of: record.type), let names = leadingNames(of: record) {
@@ -140,7 +140,7 @@ package struct MessageBuilder {
     }
 
     /// Appends an OPT record to the additional section, in which it must be the last.
-    package mutating func append(_ edns: EDNS) {
+    public mutating func append(_ edns: EDNS) {
         bytes.append(0)
         append(RecordType.opt.rawValue)
         append(edns.udpPayloadSize)
@@ -240,7 +240,7 @@ extension OutputSpan<UInt8> {
 
 extension Message {
     /// The message's bytes, with compressed names; longer than 65,535 only if its records are.
-    package var encoded: [UInt8] {
+    public var encoded: [UInt8] {
         var builder = MessageBuilder(id: id, flags: flags)
         for question in questions { builder.append(question) }
         for record in answers { builder.append(record, to: .answer) }

@@ -1,6 +1,6 @@
 /// The reason why a message cannot be parsed, and the place.
-package struct MessageParseError: Error, Hashable, Sendable {
-    package enum Reason: String, Hashable, Sendable {
+public struct MessageParseError: Error, Hashable, Sendable {
+    public enum Reason: String, Hashable, Sendable {
         case shortHeader = "fewer than 12 bytes"
         case truncated = "a length reaches past the end"
         case labelType = "a label of a type other than plain or pointer"
@@ -12,27 +12,27 @@ package struct MessageParseError: Error, Hashable, Sendable {
         case optionLength = "an EDNS option that reaches past its record"
     }
 
-    package var reason: Reason
+    public var reason: Reason
     /// Bytes from the start of the message.
-    package var offset: Int
+    public var offset: Int
 }
 
 extension MessageParseError: CustomStringConvertible {
-    package var description: String { "\(reason.rawValue), at byte \(offset)" }
+    public var description: String { "\(reason.rawValue), at byte \(offset)" }
 }
 
 /// Parses a message from start to end (RFC 1035 section 4). Its input is untrusted.
 ///
 /// Memory is bounded by the message's size: at most 65,535 bytes have at most 5,958 records, each name at most 255
 /// bytes.
-package struct MessageParser {
+public struct MessageParser {
     let bytes: [UInt8]
     private(set) var offset = 0
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Parses one message; bytes after its last record are ignored.
-    package static func parse(_ bytes: [UInt8]) throws(MessageParseError) -> Message {
+    public static func parse(_ bytes: [UInt8]) throws(MessageParseError) -> Message {
         var parser = MessageParser(bytes)
         return try parser.message()
     }

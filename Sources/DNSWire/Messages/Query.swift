@@ -1,50 +1,43 @@
 /// A client's query, parsed without allocation: only what the response and the look-up need.
 ///
 /// The question stays at byte 12 of the message, to be copied to the response unchanged.
-@usableFromInline
-@frozen
-package struct Query: Sendable {
-    @usableFromInline package var id: UInt16 = 0
-    @usableFromInline package var flags: HeaderFlags = []
+public struct Query: Sendable {
+    public var id: UInt16 = 0
+    public var flags: HeaderFlags = []
     /// NOERROR, or the RCODE with which the query must be answered: FORMERR, NOTIMP or BADVERS; BADCOOKIE where it has no
     /// question and asks for a server's cookie alone (RFC 7873 section 5.4).
-    @usableFromInline package var fault: ResponseCode = .noError
+    public var fault: ResponseCode = .noError
     /// Bytes of the question, name and four; 0 when it cannot be parsed and so not be copied to the response.
-    @usableFromInline package var questionLength = 0
-    @usableFromInline package var type = RecordType(rawValue: 0)
-    @usableFromInline package var `class` = RecordClass(rawValue: 0)
+    public var questionLength = 0
+    public var type = RecordType(rawValue: 0)
+    public var `class` = RecordClass(rawValue: 0)
     /// Whether the query has an OPT record, and the response therefore gets one.
-    @usableFromInline package var hasEDNS = false
+    public var hasEDNS = false
     /// The client's UDP payload size in bytes, at least 512; 512 without EDNS.
-    @usableFromInline package var udpPayloadSize = EDNS.minimumPayloadSize
-    @usableFromInline package var dnssecOK = false
+    public var udpPayloadSize = EDNS.minimumPayloadSize
+    public var dnssecOK = false
     /// Where the options of the OPT record stand in the message; empty without EDNS.
-    @usableFromInline var options = 0..<0
+    var options = 0..<0
     /// Whether the client sent the edns-tcp-keepalive option (RFC 7828).
-    @usableFromInline package var hasKeepalive = false
+    public var hasKeepalive = false
     /// Whether the client sent a cookie (RFC 7873).
-    @usableFromInline package var hasCookie = false
+    public var hasCookie = false
 
-    @inlinable
-    package init() {}
+    public init() {}
 
     /// Length of QNAME in bytes.
-    @inlinable
-    package var nameLength: Int { questionLength &- 4 }
+    public var nameLength: Int { questionLength &- 4 }
 
     /// The range of QNAME in the message.
-    @inlinable
-    package var nameRange: Range<Int> { Header.length..<(Header.length &+ nameLength) }
+    public var nameRange: Range<Int> { Header.length..<(Header.length &+ nameLength) }
 
-    @inlinable
-    package var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
+    public var checkingDisabled: Bool { flags.contains(.checkingDisabled) }
 
     /// The longest response over UDP, in bytes: the client's UDP payload size, but no more than 1,232.
-    @inlinable
-    package var udpLimit: Int { min(udpPayloadSize, EDNS.defaultPayloadSize) }
+    public var udpLimit: Int { min(udpPayloadSize, EDNS.defaultPayloadSize) }
 
     /// Parses a message; nil for one that must not be answered: under 12 bytes, or a response.
-    package static func read(_ message: borrowing Span<UInt8>) -> Query? {
+    public static func read(_ message: borrowing Span<UInt8>) -> Query? {
         var query = Query()
         return query.read(message) ? query : nil
     }
@@ -52,9 +45,8 @@ package struct Query: Sendable {
     /// Parses a message, and replaces all fields.
     ///
     /// - Returns: false for a message that must not be answered: under 12 bytes, or a response.
-    @inlinable
     @inline(__always)
-    package mutating func read(_ message: borrowing Span<UInt8>) -> Bool {
+    public mutating func read(_ message: borrowing Span<UInt8>) -> Bool {
         guard message.count >= Header.length, message[2] & 0x80 == 0 else { return false }
         self = Query()
         id = Self.uint16(message, at: 0)
@@ -70,7 +62,6 @@ package struct Query: Sendable {
     /// Parses as much as possible of a message that must be answered with an error, so that the response has its
     /// question, and an OPT record if the query has one.
     @inline(never)
-    @usableFromInline
     mutating func readUnusual(_ message: borrowing Span<UInt8>) {
         let questions = Self.uint16(message, at: 4)
         let isRead = (questions == 1 ? readQuestion(message) : questions == 0) && readRecords(message)
@@ -79,7 +70,6 @@ package struct Query: Sendable {
     }
 
     /// Parses the only question. Nothing before it could be the target of a compression pointer, so it has none.
-    @inlinable
     @inline(__always)
     mutating func readQuestion(_ message: borrowing Span<UInt8>) -> Bool {
         // A name has at most 255 bytes, and four bytes follow it.
@@ -100,14 +90,12 @@ package struct Query: Sendable {
     }
 
     /// Parses the other sections, of which only the OPT record matters. Mostly they are empty.
-    @inlinable
     @inline(__always)
     mutating func readRecords(_ message: borrowing Span<UInt8>) -> Bool {
         message[6] | message[7] | message[8] | message[9] | message[10] | message[11] == 0 || walkRecords(message)
     }
 
     /// Searches the other sections for the OPT record; skips everything else in them.
-    @usableFromInline
     mutating func walkRecords(_ message: borrowing Span<UInt8>) -> Bool {
         let before = Int(Self.uint16(message, at: 6)) &+ Int(Self.uint16(message, at: 8))
         let all = before &+ Int(Self.uint16(message, at: 10))
@@ -158,7 +146,7 @@ package struct Query: Sendable {
     /// 0 (RFC 7871 section 7.1.2).
     ///
     /// - Parameter message: the message from which this was parsed, without a fault.
-    package func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
+    public func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
         guard let data = option(.clientSubnet, in: message) else { return false }
         // Family, source prefix length, scope prefix length. With a malformed option the network is not sent.
         return data.count < 4 || message[data.lowerBound &+ 2] == 0
@@ -167,12 +155,12 @@ package struct Query: Sendable {
     /// Whether the client asks for a padded response: it sent the padding option (RFC 7830).
     ///
     /// - Parameter message: the message from which this was parsed, without a fault.
-    package func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
+    public func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
 
     /// The place of the client's cookie; nil: there is none.
     ///
     /// - Parameter message: the message from which this was parsed, without a fault.
-    package func cookie(in message: borrowing Span<UInt8>) -> Range<Int>? { option(.cookie, in: message) }
+    public func cookie(in message: borrowing Span<UInt8>) -> Range<Int>? { option(.cookie, in: message) }
 
     /// The place of the data of an EDNS option in the message; nil: there is none.
     private func option(_ code: EDNSOption.Code, in message: borrowing Span<UInt8>) -> Range<Int>? {
@@ -191,7 +179,7 @@ package struct Query: Sendable {
     ///
     /// - Returns: its type, where that stands, and the bytes of its data; nil for one that reaches past the message.
     @inline(__always)
-    package static func takeRecord(
+    public static func takeRecord(
         _ message: borrowing Span<UInt8>, at: inout Int
     ) -> (type: RecordType, place: Int, dataLength: Int)? {
         guard skipName(message, at: &at), at &+ 10 <= message.count else { return nil }
@@ -203,7 +191,7 @@ package struct Query: Sendable {
 
     /// Skips a name, plain or compressed.
     @inline(__always)
-    package static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
+    public static func skipName(_ message: borrowing Span<UInt8>, at: inout Int) -> Bool {
         while at < message.count {
             let length = Int(message[at])
             if length == 0 {
@@ -220,7 +208,6 @@ package struct Query: Sendable {
         return false
     }
 
-    @inlinable
     @inline(__always)
     static func uint16(_ message: borrowing Span<UInt8>, at offset: Int) -> UInt16 {
         UInt16(message[offset]) << 8 | UInt16(message[offset &+ 1])

@@ -3,17 +3,16 @@
 ///
 /// Fixed-size storage, so that a look-up allocates nothing. The look-up of a hit without a scope does not need it: it
 /// reads the same bytes from the client's message.
-@frozen
-package struct QueryKey: Sendable {
+public struct QueryKey: Sendable {
     /// Only the first `count` bytes are used. There is room for a name of 255, a scope of 35, type, class, and one byte
     /// of flags.
-    package var storage: InlineArray<295, UInt8>
+    public var storage: InlineArray<295, UInt8>
     /// Bytes in use: those of the name and the scope, and five.
-    package private(set) var count: Int
+    public private(set) var count: Int
     /// Whether the key has a client scope.
-    package private(set) var isScoped: Bool
+    public private(set) var isScoped: Bool
 
-    package init() {
+    public init() {
         storage = InlineArray(repeating: 0)
         count = 0
         isScoped = false
@@ -22,7 +21,7 @@ package struct QueryKey: Sendable {
     /// The key of a question; `name` may have any letter case.
     ///
     /// - Parameter scope: nil for an answer that is the same for all clients.
-    package init(_ question: borrowing Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
+    public init(_ question: borrowing Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
         self.init()
         for byte in question.name.wire { append(asciiLowercased(byte)) }
         endName(scope)
@@ -31,10 +30,10 @@ package struct QueryKey: Sendable {
     }
 
     /// Byte `index` of the key, below `count`. Not by `storage[index]`, which copies the whole array for each byte.
-    package subscript(index: Int) -> UInt8 { storage.span[index] }
+    public subscript(index: Int) -> UInt8 { storage.span[index] }
 
     /// The key's bytes as an array, where allocation is acceptable.
-    package var array: [UInt8] {
+    public var array: [UInt8] {
         [UInt8](capacity: count) { bytes in
             let span = storage.span
             for index in 0..<count { bytes.append(span[index]) }
@@ -42,7 +41,7 @@ package struct QueryKey: Sendable {
     }
 
     /// The record type in the key.
-    package var type: RecordType {
+    public var type: RecordType {
         get { RecordType(rawValue: UInt16(self[count - 5]) << 8 | UInt16(self[count - 4])) }
         set {
             storage[count - 5] = UInt8(truncatingIfNeeded: newValue.rawValue >> 8)
@@ -51,7 +50,7 @@ package struct QueryKey: Sendable {
     }
 
     /// The key of a query without a fault, parsed from `message`.
-    package init(_ query: Query, in message: Span<UInt8>, scope: ClientScope? = nil) {
+    public init(_ query: Query, in message: Span<UInt8>, scope: ClientScope? = nil) {
         self.init()
         for index in Header.length..<(Header.length + query.nameLength) { append(asciiLowercased(message[index])) }
         endName(scope)
@@ -87,7 +86,7 @@ package struct QueryKey: Sendable {
 ///
 /// An answer of one scope is never given to a client of another: the scope is part of the key of a cached answer, and
 /// of a question under way.
-package enum ClientScope: Hashable, Sendable {
+public enum ClientScope: Hashable, Sendable {
     /// No source received a client network: the client has no public one, or its query forbids sending it, or there is
     /// no client.
     case undisclosed
@@ -95,7 +94,7 @@ package enum ClientScope: Hashable, Sendable {
     case network(AddressPrefix)
 
     /// The network; nil when no source received one.
-    package var network: AddressPrefix? { if case .network(let network) = self { network } else { nil } }
+    public var network: AddressPrefix? { if case .network(let network) = self { network } else { nil } }
 }
 
 extension ClientScope {
@@ -132,7 +131,7 @@ extension ClientScope {
     }
 
     /// Parses the bytes of `keyBytes`; nil for anything else.
-    package init?(keyBytes: [UInt8]) {
+    public init?(keyBytes: [UInt8]) {
         if keyBytes == [0] {
             self = .undisclosed
             return
@@ -152,19 +151,19 @@ extension ClientScope {
 }
 
 /// The prefix lengths of client networks that are sent to services.
-package struct ClientScoping: Hashable, Sendable {
+public struct ClientScoping: Hashable, Sendable {
     /// Prefix length for IPv4, 1 to 32.
-    package let bits: Int
+    public let bits: Int
 
     /// - Parameter bits: 1 to 32.
-    package init(bits: Int) { self.bits = min(max(bits, 1), 32) }
+    public init(bits: Int) { self.bits = min(max(bits, 1), 32) }
 
     /// Prefix length for IPv6: the length of about the same precision. 24 and 56 are the lengths that RFC 7871 section
     /// 11.1 recommends, and more than 56 bits are never sent.
-    package var bits6: Int { min(bits + 32, 56) }
+    public var bits6: Int { min(bits + 32, 56) }
 
     /// The network of a client; nil for an address that is not globally routed, and so is not sent to any service.
-    package func network(of client: IPAddress) -> AddressPrefix? {
+    public func network(of client: IPAddress) -> AddressPrefix? {
         guard client.isRouted else { return nil }
         return AddressPrefix(client, length: client.recordType == .a ? bits : bits6)
     }
@@ -172,14 +171,14 @@ package struct ClientScoping: Hashable, Sendable {
     /// The scope of a client.
     ///
     /// - Parameter hidesNetwork: whether its query forbids sending its network.
-    package func scope(of client: IPAddress, hidesNetwork: Bool) -> ClientScope {
+    public func scope(of client: IPAddress, hidesNetwork: Bool) -> ClientScope {
         if hidesNetwork { return .undisclosed }
         return network(of: client).map { .network($0) } ?? .undisclosed
     }
 }
 
 /// Which client network is sent to a service.
-package enum ReportedNetwork: Hashable, Sendable {
+public enum ReportedNetwork: Hashable, Sendable {
     case off
     /// The network of each client.
     case clients(ClientScoping)
@@ -187,10 +186,10 @@ package enum ReportedNetwork: Hashable, Sendable {
     case fixed(AddressPrefix)
 
     /// The prefix lengths of client networks; nil unless clients' networks are sent.
-    package var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
+    public var scoping: ClientScoping? { if case .clients(let scoping) = self { scoping } else { nil } }
 
     /// The network sent for a query of clients in `network`, which may be longer than the service may receive.
-    package func reported(for network: AddressPrefix?) -> AddressPrefix? {
+    public func reported(for network: AddressPrefix?) -> AddressPrefix? {
         switch self {
         case .off: nil
         case .fixed(let network): network
@@ -201,7 +200,7 @@ package enum ReportedNetwork: Hashable, Sendable {
 
 extension ReportedNetwork: CustomStringConvertible {
     /// As the configuration has it: `off`, `client/24`, `192.0.2.0/24`.
-    package var description: String {
+    public var description: String {
         switch self {
         case .off: "off"
         case .clients(let scoping): "client/\(scoping.bits)"

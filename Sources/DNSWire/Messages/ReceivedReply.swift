@@ -5,7 +5,7 @@
 /// zone that contains the end. Signatures and denial proofs are retained with the records to which they belong, if they
 /// were requested by the DO bit or by their type (RFC 4035 section 3.2.1). NS records and the whole additional section
 /// are removed: a stub does not need them, and addresses in them would be unsolicited.
-package enum ReceivedReply: Hashable, Sendable {
+public enum ReceivedReply: Hashable, Sendable {
     /// NOERROR or NXDOMAIN, with the records that belong to the question.
     case answer(Answer)
     /// Any other RCODE: the upstream could not resolve the question.
@@ -22,7 +22,7 @@ package enum ReceivedReply: Hashable, Sendable {
     /// - Parameters:
     ///   - question: as it was sent. Letter case is ignored here: a random one is compared earlier.
     ///   - dnssecOK: whether signatures and denial proofs were requested.
-    package init(_ message: Message, to question: Question, dnssecOK: Bool) {
+    public init(_ message: Message, to question: Question, dnssecOK: Bool) {
         self = Self.evaluation(of: message, to: question, dnssecOK: dnssecOK)
     }
 
@@ -77,14 +77,14 @@ package enum ReceivedReply: Hashable, Sendable {
 }
 
 /// For how long an HTTP cache may hold a response (RFC 8484 section 5.1).
-package enum ReplyLifetime {
+public enum ReplyLifetime {
     /// Bytes of an SOA record's data behind its two names: five numbers, of which the last is the lifetime of negative
     /// answers.
     private static let soaNumbers = 20
 
     /// The smallest TTL of the answer; of a negative answer, also behind an alias, the TTL or minimum of its SOA record too
     /// (RFC 2308 section 5). Nil for a response that has neither, or is an error.
-    package static func seconds(_ reply: borrowing Span<UInt8>) -> UInt32? {
+    public static func seconds(_ reply: borrowing Span<UInt8>) -> UInt32? {
         guard reply.count >= Header.length else { return nil }
         let code = ResponseCode(rawValue: UInt16(reply[3] & 15))
         guard code == .noError || code == .nameError else { return nil }

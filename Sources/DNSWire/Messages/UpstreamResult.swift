@@ -1,22 +1,22 @@
-package import Scheduling
+public import Scheduling
 
 /// A question to an upstream: a provider, LocalDNS, or the servers of a `forward` entry.
-package struct UpstreamQuestion: Hashable, Sendable {
+public struct UpstreamQuestion: Hashable, Sendable {
     /// Lower-cased.
-    package var name: Name
+    public var name: Name
     /// One type, or A and AAAA together.
-    package var types: [RecordType]
-    package var dnssecOK: Bool
-    package var checkingDisabled: Bool
+    public var types: [RecordType]
+    public var dnssecOK: Bool
+    public var checkingDisabled: Bool
     /// The network of the clients for which it is asked, which may be sent to a service; nil: none.
-    package var clientNetwork: AddressPrefix?
+    public var clientNetwork: AddressPrefix?
     /// The client network whose fair share it counts against.
-    package var holder: ClientNetwork
+    public var holder: ClientNetwork
     /// When the caller stops waiting.
-    package var deadline: Instant
+    public var deadline: Instant
 
     /// - Parameter deadline: by default there is none.
-    package init(
+    public init(
         name: Name, types: [RecordType], dnssecOK: Bool = false, checkingDisabled: Bool = false,
         clientNetwork: AddressPrefix? = nil, holder: ClientNetwork = .daemon,
         deadline: Instant = Instant(nanoseconds: .max)
@@ -32,7 +32,7 @@ package struct UpstreamQuestion: Hashable, Sendable {
 }
 
 /// The result of asking an upstream for one type.
-package enum UpstreamResult: Hashable, Sendable {
+public enum UpstreamResult: Hashable, Sendable {
     /// Records, or an NXDOMAIN or NODATA response. Indirect, since it is passed on many times.
     indirect case answer(Answer)
     /// An indeterminate empty response: without a reason, such as a name unknown to the service, NXDOMAIN or NODATA. The
@@ -42,48 +42,48 @@ package enum UpstreamResult: Hashable, Sendable {
 }
 
 /// A result for each type of a question: one type, or A and AAAA. It needs no heap storage.
-package struct UpstreamResults: Sendable {
+public struct UpstreamResults: Sendable {
     /// The type that is not AAAA.
     private var firstType = RecordType.a
     private var first: UpstreamResult?
     private var aaaa: UpstreamResult?
 
-    package init() {}
+    public init() {}
 
     /// Nil for a type without a result. Beside AAAA one other type has a place: the last that is set.
-    package subscript(type: RecordType) -> UpstreamResult? {
+    public subscript(type: RecordType) -> UpstreamResult? {
         get { type == .aaaa ? aaaa : type == firstType ? first : nil }
         set { if type == .aaaa { aaaa = newValue } else { (firstType, first) = (type, newValue) } }
     }
 
     /// Adds the result for a type; of several for one type the first is used.
-    package mutating func add(_ result: UpstreamResult, for type: RecordType) {
+    public mutating func add(_ result: UpstreamResult, for type: RecordType) {
         if self[type] == nil { self[type] = result }
     }
 
-    package var isEmpty: Bool { first == nil && aaaa == nil }
+    public var isEmpty: Bool { first == nil && aaaa == nil }
 
     /// How many of the results are wanted.
-    package func count(where isWanted: (UpstreamResult) -> Bool) -> Int {
+    public func count(where isWanted: (UpstreamResult) -> Bool) -> Int {
         (first.map(isWanted) == true ? 1 : 0) + (aaaa.map(isWanted) == true ? 1 : 0)
     }
 }
 
 extension UpstreamResults: Sequence, IteratorProtocol {
-    package mutating func next() -> (type: RecordType, result: UpstreamResult)? {
+    public mutating func next() -> (type: RecordType, result: UpstreamResult)? {
         if let result = first.take() { return (firstType, result) }
         return aaaa.take().map { (.aaaa, $0) }
     }
 }
 
 extension UpstreamResults: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (RecordType, UpstreamResult)...) {
+    public init(dictionaryLiteral elements: (RecordType, UpstreamResult)...) {
         for (type, result) in elements { add(result, for: type) }
     }
 }
 
 extension UpstreamResults: Equatable {
-    package static func == (left: UpstreamResults, right: UpstreamResults) -> Bool {
+    public static func == (left: UpstreamResults, right: UpstreamResults) -> Bool {
         left.elementsEqual(right, by: ==)
     }
 }
@@ -92,7 +92,7 @@ extension UpstreamResults: Equatable {
 ///
 /// Texts are for logs and for clients (extended errors): without secrets, without anything of the request, and without the
 /// addresses of LocalDNS servers, which stay on this host.
-package enum UpstreamFailure: Error, Hashable, Sendable {
+public enum UpstreamFailure: Error, Hashable, Sendable {
     /// No response in time. Over HTTP: nor to any other request since this one was dispatched.
     case timeout
     /// No response in time, but other questions are answered there meanwhile: asking the same again would change
@@ -130,7 +130,7 @@ package enum UpstreamFailure: Error, Hashable, Sendable {
 
 extension UpstreamFailure: CustomStringConvertible {
     /// For users: what failed, without the name asked for.
-    package var description: String {
+    public var description: String {
         switch self {
         case .timeout: "no answer in time"
         case .slow: "no answer in time to this question"
@@ -146,7 +146,7 @@ extension UpstreamFailure: CustomStringConvertible {
 
 extension UpstreamFailure {
     /// Whether the account is refused, at every address of the service.
-    package var isAccessRefused: Bool {
+    public var isAccessRefused: Bool {
         switch self {
         case .authentication, .clockSkew: true
         default: false

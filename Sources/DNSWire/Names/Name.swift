@@ -2,27 +2,24 @@
 ///
 /// At most 255 bytes, labels of at most 63 (RFC 1035 section 2.3.4). Equality and hashing ignore the case of ASCII
 /// letters and of nothing else (RFC 4343).
-@usableFromInline
-package struct Name: Sendable {
+public struct Name: Sendable {
     /// The greatest length in bytes of a name in wire form, the root's zero byte included.
-    @inlinable
-    package static var maximumLength: Int { 255 }
+    public static var maximumLength: Int { 255 }
     /// The greatest length in bytes of one label.
-    @inlinable
-    package static var maximumLabelLength: Int { 63 }
+    public static var maximumLabelLength: Int { 63 }
     /// The most labels of a name, the root's not counted: with one byte each.
-    package static let maximumLabels = 127
+    public static let maximumLabels = 127
 
     /// Length-prefixed labels and the root's zero byte: 1 to 255 bytes.
-    @usableFromInline package let wire: [UInt8]
+    public let wire: [UInt8]
 
-    package static let root = Name(uncheckedWire: [0])
+    public static let root = Name(uncheckedWire: [0])
 
     /// Takes bytes known to be a well-formed name. For the parser and for names derived from names.
     init(uncheckedWire wire: [UInt8]) { self.wire = wire }
 
     /// Parses a name that must fill `wire` exactly, without compression.
-    package init(wire: [UInt8]) throws(NameError) {
+    public init(wire: [UInt8]) throws(NameError) {
         var at = 0
         while true {
             guard at < wire.count else { throw .truncated }
@@ -37,10 +34,10 @@ package struct Name: Sendable {
     }
 
     /// Whether this is the name of the root zone.
-    package var isRoot: Bool { wire.count == 1 }
+    public var isRoot: Bool { wire.count == 1 }
 
     /// The labels from left to right, without the root's.
-    package var labels: [ArraySlice<UInt8>] {
+    public var labels: [ArraySlice<UInt8>] {
         var labels: [ArraySlice<UInt8>] = []
         var at = 0
         while wire[at] != 0 {
@@ -52,7 +49,7 @@ package struct Name: Sendable {
     }
 
     /// The same name with ASCII letters in lower case: the form of every key.
-    package var lowercased: Name {
+    public var lowercased: Name {
         // All bytes are read, several at a time: mostly none is an upper-case letter.
         var changes: UInt8 = 0
         for byte in wire { changes |= byte ^ asciiLowercased(byte) }
@@ -60,12 +57,12 @@ package struct Name: Sendable {
     }
 
     /// The name without its leftmost label; nil for the root.
-    package var parent: Name? {
+    public var parent: Name? {
         isRoot ? nil : Name(uncheckedWire: Array(wire[(1 + Int(wire[0]))...]))
     }
 
     /// Whether this is `ancestor` or a subdomain of it, by whole labels.
-    package func isWithin(_ ancestor: Name) -> Bool {
+    public func isWithin(_ ancestor: Name) -> Bool {
         let start = wire.count - ancestor.wire.count
         guard start >= 0 else { return false }
         var at = 0
@@ -75,7 +72,7 @@ package struct Name: Sendable {
     }
 
     /// This name with `label` prepended.
-    package func prepending(label: some Collection<UInt8>) throws(NameError) -> Name {
+    public func prepending(label: some Collection<UInt8>) throws(NameError) -> Name {
         guard !label.isEmpty else { throw .emptyLabel }
         guard label.count <= Self.maximumLabelLength else { throw .labelTooLong }
         guard wire.count + label.count + 1 <= Self.maximumLength else { throw .tooLong }
@@ -87,7 +84,7 @@ extension Name {
     /// Reads a name as people write it for a command: of visible ASCII, and not empty, which would be the root.
     ///
     /// - Throws: as `init(_:)`, and `NameError.empty`, `NameError.notVisible`.
-    package init(typed text: String) throws(NameError) {
+    public init(typed text: String) throws(NameError) {
         guard !text.isEmpty else { throw .empty }
         guard text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else { throw .notVisible }
         try self.init(text)
@@ -95,7 +92,7 @@ extension Name {
 }
 
 /// The reason why bytes or text are not a domain name.
-package enum NameError: Error, Hashable, Sendable {
+public enum NameError: Error, Hashable, Sendable {
     case truncated
     case emptyLabel
     case labelTooLong
@@ -106,7 +103,7 @@ package enum NameError: Error, Hashable, Sendable {
 }
 
 extension NameError: CustomStringConvertible {
-    package var description: String {
+    public var description: String {
         switch self {
         case .truncated: "the name ends inside a label"
         case .emptyLabel: "a label is empty (two dots in a row, or a dot at the start)"
@@ -120,16 +117,14 @@ extension NameError: CustomStringConvertible {
 }
 
 /// Converts an ASCII letter to lower case; leaves every other byte unchanged (RFC 4343).
-@inlinable
-package func asciiLowercased(_ byte: UInt8) -> UInt8 {
+public func asciiLowercased(_ byte: UInt8) -> UInt8 {
     byte &- 0x41 < 26 ? byte | 0x20 : byte
 }
 
 extension UInt64 {
     /// Eight characters with the letters A to Z in lower case; bytes above 127 are unchanged.
-    @inlinable
     @inline(__always)
-    package var asciiLowercased: UInt64 {
+    public var asciiLowercased: UInt64 {
         let low = self & 0x7f7f_7f7f_7f7f_7f7f
         // A byte's top bit is set in `upper` if its lower seven are a letter from A to Z.
         let upper = (low &+ 0x3f3f_3f3f_3f3f_3f3f) ^ (low &+ 0x2525_2525_2525_2525)
@@ -138,12 +133,12 @@ extension UInt64 {
 }
 
 extension Name: Hashable {
-    @usableFromInline package static func == (left: Name, right: Name) -> Bool {
+    public static func == (left: Name, right: Name) -> Bool {
         // Mostly they are the same bytes: copies of one name.
         left.wire == right.wire || areEqual(left.wire, from: 0, right.wire, from: 0)
     }
 
-    @usableFromInline package func hash(into hasher: inout Hasher) { Self.hash(wire, from: 0, into: &hasher) }
+    public func hash(into hasher: inout Hasher) { Self.hash(wire, from: 0, into: &hasher) }
 
     /// Whether the name at the end of `left` is the one that begins at a place of `right`. Both end with the root's zero byte,
     /// so neither is a prefix of the other.
@@ -170,107 +165,98 @@ extension Name: Hashable {
 /// A name, or a suffix of it without some labels at its left: the key of tables in which the closest ancestor of a name
 /// is looked up. Refers to the name's bytes without copying them. Inlined where tables are walked: each question walks
 /// several.
-@usableFromInline
-package struct NameSuffix: Sendable {
-    @usableFromInline let wire: [UInt8]
-    @usableFromInline var start: Int
+public struct NameSuffix: Sendable {
+    let wire: [UInt8]
+    var start: Int
 
-    @inlinable
     init(wire: [UInt8], start: Int) {
         self.wire = wire
         self.start = start
     }
 
     /// The whole name.
-    @inlinable
-    package init(_ name: Name) { self.init(wire: name.wire, start: 0) }
+    public init(_ name: Name) { self.init(wire: name.wire, start: 0) }
 
     /// Length in bytes in wire form, 1 to 255.
-    @inlinable
-    package var length: Int { wire.count - start }
+    public var length: Int { wire.count - start }
 
     /// The first byte of its leftmost label, in lower case; 0 for the root.
-    @inlinable
-    package var firstByte: UInt8 { isRoot ? 0 : asciiLowercased(wire[start + 1]) }
+    public var firstByte: UInt8 { isRoot ? 0 : asciiLowercased(wire[start + 1]) }
 
     /// Whether it is the name of the root zone.
-    @inlinable
-    package var isRoot: Bool { start == wire.count - 1 }
+    public var isRoot: Bool { start == wire.count - 1 }
 
     /// The suffix without its leftmost label; nil for the root.
-    package var parent: NameSuffix? {
+    public var parent: NameSuffix? {
         isRoot ? nil : NameSuffix(wire: wire, start: start + 1 + Int(wire[start]))
     }
 
     /// Removes its leftmost label; does nothing for the root.
-    @inlinable
-    package mutating func removeLabel() {
+    public mutating func removeLabel() {
         if !isRoot { start += 1 + Int(wire[start]) }
     }
 
     /// The suffix as a name.
-    package var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
+    public var name: Name { start == 0 ? Name(uncheckedWire: wire) : Name(uncheckedWire: Array(wire[start...])) }
 }
 
 extension NameSuffix: Hashable {
-    @usableFromInline
-    package static func == (left: NameSuffix, right: NameSuffix) -> Bool {
+    public static func == (left: NameSuffix, right: NameSuffix) -> Bool {
         Name.areEqual(left.wire, from: left.start, right.wire, from: right.start)
     }
 
-    @usableFromInline
-    package func hash(into hasher: inout Hasher) { Name.hash(wire, from: start, into: &hasher) }
+    public func hash(into hasher: inout Hasher) { Name.hash(wire, from: start, into: &hasher) }
 }
 
 /// Names in lower case, concatenated in one buffer: a long list costs its bytes and no overhead for each name.
-package struct NameList: Sendable, Equatable {
+public struct NameList: Sendable, Equatable {
     /// The names in wire form.
     private var bytes: [UInt8] = []
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package init() {}
+    public init() {}
 
-    package init(_ names: [Name]) {
+    public init(_ names: [Name]) {
         reserveCapacity(bytes: names.reduce(0) { $0 + $1.wire.count })
         for name in names { append(name) }
     }
 
     /// Length in bytes of all names in wire form.
-    package var byteCount: Int { bytes.count }
+    public var byteCount: Int { bytes.count }
 
     /// Capacity of the buffer in bytes.
-    package var capacity: Int { bytes.capacity }
+    public var capacity: Int { bytes.capacity }
 
     /// Reserves memory for this many bytes of names in all, so that none is copied while they are added.
-    package mutating func reserveCapacity(bytes: Int) { self.bytes.reserveCapacity(bytes) }
+    public mutating func reserveCapacity(bytes: Int) { self.bytes.reserveCapacity(bytes) }
 
-    package mutating func append(_ name: Name) {
+    public mutating func append(_ name: Name) {
         bytes += name.lowercased.wire
         count += 1
     }
 
     /// Whether the name at `place` equals `suffix`.
-    package func holds(_ suffix: NameSuffix, at place: Place) -> Bool {
+    public func holds(_ suffix: NameSuffix, at place: Place) -> Bool {
         Name.areEqual(suffix.wire, from: suffix.start, bytes, from: Int(place.byte))
     }
 }
 
 extension NameList: Collection {
     /// The position of a name: valid as long as names are only appended.
-    package struct Place: Comparable, Sendable {
+    public struct Place: Comparable, Sendable {
         /// Byte offset. Four bytes suffice for any list: a configuration file ends at 1 MiB.
         fileprivate let byte: UInt32
 
-        package static func < (left: Place, right: Place) -> Bool { left.byte < right.byte }
+        public static func < (left: Place, right: Place) -> Bool { left.byte < right.byte }
     }
 
-    package var startIndex: Place { Place(byte: 0) }
+    public var startIndex: Place { Place(byte: 0) }
 
-    package var endIndex: Place { Place(byte: UInt32(bytes.count)) }
+    public var endIndex: Place { Place(byte: UInt32(bytes.count)) }
 
-    package func index(after place: Place) -> Place { Place(byte: UInt32(end(of: place))) }
+    public func index(after place: Place) -> Place { Place(byte: UInt32(end(of: place))) }
 
-    package subscript(place: Place) -> Name { Name(uncheckedWire: Array(bytes[Int(place.byte)..<end(of: place)])) }
+    public subscript(place: Place) -> Name { Name(uncheckedWire: Array(bytes[Int(place.byte)..<end(of: place)])) }
 
     /// The offset after a name.
     private func end(of place: Place) -> Int {
@@ -281,5 +267,5 @@ extension NameList: Collection {
 }
 
 extension NameList: ExpressibleByArrayLiteral {
-    package init(arrayLiteral names: Name...) { self.init(names) }
+    public init(arrayLiteral names: Name...) { self.init(names) }
 }

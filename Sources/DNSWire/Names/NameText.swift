@@ -1,7 +1,7 @@
 extension Name: CustomStringConvertible {
     /// Master-file text without the final dot (the root is `.`): dots and backslashes in labels are escaped with a
     /// backslash, non-printable bytes as `\DDD` (RFC 1035 section 5.1).
-    @usableFromInline package var description: String {
+    public var description: String {
         if isRoot { return "." }
         var text: [UInt8] = []
         text.reserveCapacity(wire.count)
@@ -42,7 +42,7 @@ extension Name: CustomStringConvertible {
     }
 
     /// Parses master-file text, with or without the final dot; `.` and the empty text are the root.
-    package init(_ text: some StringProtocol) throws(NameError) { try self.init(text: Array(text.utf8)) }
+    public init(_ text: some StringProtocol) throws(NameError) { try self.init(text: Array(text.utf8)) }
 
     private init(text: [UInt8]) throws(NameError) {
         var wire: [UInt8] = []

@@ -1,17 +1,17 @@
 /// One resource record, its rdata free of compression (RFC 1035 section 4.1.3, RFC 3597).
-package struct Record: Hashable, Sendable {
-    package var name: Name
-    package var type: RecordType
-    package var `class`: RecordClass
+public struct Record: Hashable, Sendable {
+    public var name: Name
+    public var type: RecordType
+    public var `class`: RecordClass
     /// Seconds, 0 to 2^31 - 1; a set top bit was read as 0 (RFC 2181 section 8).
-    package var ttl: UInt32
+    public var ttl: UInt32
     /// At most 65,535 bytes; names in it are uncompressed.
-    package var rdata: [UInt8]
+    public var rdata: [UInt8]
 
     /// The most bytes of rdata: RDLENGTH has 16 bits.
-    package static let maximumDataLength = 65_535
+    public static let maximumDataLength = 65_535
 
-    package init(name: Name, type: RecordType, class: RecordClass = .internet, ttl: UInt32, rdata: [UInt8]) {
+    public init(name: Name, type: RecordType, class: RecordClass = .internet, ttl: UInt32, rdata: [UInt8]) {
         self.name = name
         self.type = type
         self.class = `class`
@@ -20,12 +20,12 @@ package struct Record: Hashable, Sendable {
     }
 
     /// An A or AAAA record.
-    package init(name: Name, address: IPAddress, ttl: UInt32) {
+    public init(name: Name, address: IPAddress, ttl: UInt32) {
         self.init(name: name, type: address.recordType, ttl: ttl, rdata: address.bytes)
     }
 
     /// A TXT record of class CH with a TTL of 0, in as many strings of 255 bytes as `text` needs.
-    package static func chaosText(_ text: String, name: Name) -> Record {
+    public static func chaosText(_ text: String, name: Name) -> Record {
         let bytes = Array(text.utf8.prefix(maximumDataLength / 2))
         let starts = bytes.isEmpty ? [0] : Array(stride(from: 0, to: bytes.count, by: 255))
         let rdata = starts.flatMap { start in
@@ -36,28 +36,28 @@ package struct Record: Hashable, Sendable {
     }
 
     /// The address of an A or AAAA record whose rdata has the right length.
-    package var address: IPAddress? {
+    public var address: IPAddress? {
         guard type.isAddress, let address = IPAddress(bytes: rdata[...]), address.recordType == type else { return nil }
         return address
     }
 
     /// The type of the records that an RRSIG record signs (RFC 4034 section 3.1.1).
-    package var coveredType: RecordType? {
+    public var coveredType: RecordType? {
         guard type == .rrsig, rdata.count >= 2 else { return nil }
         return RecordType(rawValue: UInt16(rdata[0]) << 8 | UInt16(rdata[1]))
     }
 
     /// The target of a CNAME record.
-    package var canonicalName: Name? { type == .cname ? try? Name(wire: rdata) : nil }
+    public var canonicalName: Name? { type == .cname ? try? Name(wire: rdata) : nil }
 
     /// The MINIMUM field of an SOA record: seconds that a negative answer may be cached (RFC 2308 section 4).
-    package var soaMinimum: UInt32? {
+    public var soaMinimum: UInt32? {
         guard type == .soa, rdata.count >= 22 else { return nil }
         return rdata.suffix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     /// A synthetic SOA record for a negative answer: owner and MNAME are `name`, MINIMUM and TTL are `ttl` seconds.
-    package static func negativeSOA(for name: Name, ttl: UInt32) -> Record {
+    public static func negativeSOA(for name: Name, ttl: UInt32) -> Record {
         // A mailbox below .invalid does not exist (RFC 2606); serial and timers have no effect without zone transfers.
         let mailbox: [UInt8] = [6] + Array("nobody".utf8) + [7] + Array("invalid".utf8) + [0]
         let numbers: [UInt32] = [1, 3_600, 600, 86_400, ttl]
@@ -111,13 +111,13 @@ enum RecordDataField {
 /// An upstream's answer to one question: an RCODE and records, independent of the transport.
 ///
 /// NOERROR, NXDOMAIN, or any other code of the header's four bits. The OPT record and the question are not included.
-package struct Answer: Hashable, Sendable {
-    package var responseCode: ResponseCode
-    package var answers: [Record]
-    package var authorities: [Record]
-    package var additionals: [Record]
+public struct Answer: Hashable, Sendable {
+    public var responseCode: ResponseCode
+    public var answers: [Record]
+    public var authorities: [Record]
+    public var additionals: [Record]
 
-    package init(
+    public init(
         responseCode: ResponseCode = .noError, answers: [Record] = [], authorities: [Record] = [],
         additionals: [Record] = []
     ) {
@@ -128,65 +128,57 @@ package struct Answer: Hashable, Sendable {
     }
 
     /// An answer of addresses, one record for each, owned by `name`.
-    package init(name: Name, addresses: [IPAddress], ttl: UInt32) {
+    public init(name: Name, addresses: [IPAddress], ttl: UInt32) {
         self.init(answers: addresses.map { Record(name: name, address: $0, ttl: ttl) })
     }
 
     /// A negative answer with an SOA record whose TTL and MINIMUM are `ttl` seconds.
-    package static func negative(_ responseCode: ResponseCode = .noError, name: Name, ttl: UInt32) -> Answer {
+    public static func negative(_ responseCode: ResponseCode = .noError, name: Name, ttl: UInt32) -> Answer {
         Answer(responseCode: responseCode, authorities: [.negativeSOA(for: name, ttl: ttl)])
     }
 
     /// Whether it is NXDOMAIN or NODATA: there is no record of `type` at the end of the chain of CNAME records.
-    package func isNegative(for type: RecordType) -> Bool {
+    public func isNegative(for type: RecordType) -> Bool {
         responseCode != .noError || !answers.contains { $0.type == type || type == .any }
     }
 
     /// The addresses in the answer section.
-    package var addresses: [IPAddress] { answers.compactMap(\.address) }
+    public var addresses: [IPAddress] { answers.compactMap(\.address) }
 }
 
 /// A record's or question's type: 16 bits, known or not (RFC 1035 section 3.2.2, RFC 3597).
-@frozen
-@usableFromInline
-package struct RecordType: RawRepresentable, Hashable, Sendable {
-    @usableFromInline package let rawValue: UInt16
+public struct RecordType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
 
-    @inlinable
-    package init(rawValue: UInt16) { self.rawValue = rawValue }
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    @inlinable
-    package static var a: RecordType { RecordType(rawValue: 1) }
-    package static var ns: RecordType { RecordType(rawValue: 2) }
-    package static var cname: RecordType { RecordType(rawValue: 5) }
-    package static var soa: RecordType { RecordType(rawValue: 6) }
-    package static var ptr: RecordType { RecordType(rawValue: 12) }
-    package static var hinfo: RecordType { RecordType(rawValue: 13) }
-    package static var mx: RecordType { RecordType(rawValue: 15) }
-    package static var txt: RecordType { RecordType(rawValue: 16) }
-    @inlinable
-    package static var aaaa: RecordType { RecordType(rawValue: 28) }
-    package static var dname: RecordType { RecordType(rawValue: 39) }
-    @inlinable
-    package static var opt: RecordType { RecordType(rawValue: 41) }
-    package static var ds: RecordType { RecordType(rawValue: 43) }
-    package static var rrsig: RecordType { RecordType(rawValue: 46) }
-    package static var nsec: RecordType { RecordType(rawValue: 47) }
-    package static var nsec3: RecordType { RecordType(rawValue: 50) }
-    package static var svcb: RecordType { RecordType(rawValue: 64) }
-    package static var https: RecordType { RecordType(rawValue: 65) }
-    package static var ixfr: RecordType { RecordType(rawValue: 251) }
-    package static var axfr: RecordType { RecordType(rawValue: 252) }
-    package static var any: RecordType { RecordType(rawValue: 255) }
+    public static var a: RecordType { RecordType(rawValue: 1) }
+    public static var ns: RecordType { RecordType(rawValue: 2) }
+    public static var cname: RecordType { RecordType(rawValue: 5) }
+    public static var soa: RecordType { RecordType(rawValue: 6) }
+    public static var ptr: RecordType { RecordType(rawValue: 12) }
+    public static var hinfo: RecordType { RecordType(rawValue: 13) }
+    public static var mx: RecordType { RecordType(rawValue: 15) }
+    public static var txt: RecordType { RecordType(rawValue: 16) }
+    public static var aaaa: RecordType { RecordType(rawValue: 28) }
+    public static var dname: RecordType { RecordType(rawValue: 39) }
+    public static var opt: RecordType { RecordType(rawValue: 41) }
+    public static var ds: RecordType { RecordType(rawValue: 43) }
+    public static var rrsig: RecordType { RecordType(rawValue: 46) }
+    public static var nsec: RecordType { RecordType(rawValue: 47) }
+    public static var nsec3: RecordType { RecordType(rawValue: 50) }
+    public static var svcb: RecordType { RecordType(rawValue: 64) }
+    public static var https: RecordType { RecordType(rawValue: 65) }
+    public static var ixfr: RecordType { RecordType(rawValue: 251) }
+    public static var axfr: RecordType { RecordType(rawValue: 252) }
+    public static var any: RecordType { RecordType(rawValue: 255) }
 
     /// Whether this is A or AAAA, the two types that HTTPDNS services answer.
-    @inlinable
-    package var isAddress: Bool { rawValue == 1 || rawValue == 28 }
+    public var isAddress: Bool { rawValue == 1 || rawValue == 28 }
 
     /// Whether no record of this type exists in a zone: OPT, and the meta and question types 249 to 255
     /// (RFC 6895 section 3.1).
-    @inlinable
-    package var isMeta: Bool { rawValue == 0 || rawValue == 41 || (249...255).contains(rawValue) }
+    public var isMeta: Bool { rawValue == 0 || rawValue == 41 || (249...255).contains(rawValue) }
 }
 
 extension RecordType: CustomStringConvertible {
@@ -199,12 +191,12 @@ extension RecordType: CustomStringConvertible {
     ]
 
     /// The mnemonic, or `TYPE` and the number (RFC 3597 section 5).
-    @usableFromInline package var description: String {
+    public var description: String {
         Self.mnemonics.first { $0.1 == rawValue }?.0 ?? "TYPE\(rawValue)"
     }
 
     /// Reads a mnemonic in any letter case, `TYPE` with a number, or a bare number; nil for anything else.
-    package init?(_ text: String) {
+    public init?(_ text: String) {
         let upper = text.uppercased()
         if let known = Self.mnemonics.first(where: { $0.0 == upper }) {
             self.init(rawValue: known.1)
@@ -218,7 +210,7 @@ extension RecordType: CustomStringConvertible {
 
 extension IPAddress {
     /// The record type for this address: A or AAAA.
-    package var recordType: RecordType {
+    public var recordType: RecordType {
         switch self {
         case .v4: .a
         case .v6: .aaaa
@@ -227,20 +219,14 @@ extension IPAddress {
 }
 
 /// A record's or question's class: 16 bits (RFC 1035 section 3.2.4).
-@frozen
-@usableFromInline
-package struct RecordClass: RawRepresentable, Hashable, Sendable {
-    @usableFromInline package let rawValue: UInt16
+public struct RecordClass: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
 
-    @inlinable
-    package init(rawValue: UInt16) { self.rawValue = rawValue }
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    @inlinable
-    package static var internet: RecordClass { RecordClass(rawValue: 1) }
+    public static var internet: RecordClass { RecordClass(rawValue: 1) }
     /// CHAOS, in which servers answer queries about themselves.
-    @inlinable
-    package static var chaos: RecordClass { RecordClass(rawValue: 3) }
+    public static var chaos: RecordClass { RecordClass(rawValue: 3) }
     /// QCLASS `ANY`, only in questions: every class.
-    @inlinable
-    package static var any: RecordClass { RecordClass(rawValue: 255) }
+    public static var any: RecordClass { RecordClass(rawValue: 255) }
 }

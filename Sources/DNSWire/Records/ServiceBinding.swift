@@ -2,16 +2,16 @@
 ///
 /// Parsed strictly, since a malformed record invalidates its whole RRset (section 2.2). Unchanged parts are written as
 /// they were received, byte for byte.
-package struct ServiceBinding: Hashable, Sendable {
+public struct ServiceBinding: Hashable, Sendable {
     /// Numbers of SvcParams (RFC 9460 section 14.3.2, RFC 9461 section 5).
-    package enum Key {
+    public enum Key {
         static let mandatory: UInt16 = 0
-        package static let alpn: UInt16 = 1
+        public static let alpn: UInt16 = 1
         static let noDefaultALPN: UInt16 = 2
-        package static let port: UInt16 = 3
-        package static let ipv4Hint: UInt16 = 4
-        package static let ipv6Hint: UInt16 = 6
-        package static let path: UInt16 = 7
+        public static let port: UInt16 = 3
+        public static let ipv4Hint: UInt16 = 4
+        public static let ipv6Hint: UInt16 = 6
+        public static let path: UInt16 = 7
         static let invalid: UInt16 = 65_535
     }
 
@@ -21,7 +21,7 @@ package struct ServiceBinding: Hashable, Sendable {
     private var parameters: [UInt16: [UInt8]] = [:]
 
     /// - Parameter parameters: the values of the SvcParams, each of 65,535 bytes at most.
-    package init(priority: UInt16, target: Name, parameters: [UInt16: [UInt8]]) {
+    public init(priority: UInt16, target: Name, parameters: [UInt16: [UInt8]]) {
         var head: [UInt8] = []
         head.append(priority, bytes: 2)
         self.head = head + target.wire
@@ -29,7 +29,7 @@ package struct ServiceBinding: Hashable, Sendable {
     }
 
     /// - Returns: nil for rdata that is malformed.
-    package init?(rdata: [UInt8]) {
+    public init?(rdata: [UInt8]) {
         var rest = ByteReader(rdata)
         guard rest.number(2) != nil, Self.takeName(&rest) else { return nil }
         head = Array(rdata[..<rest.rest.startIndex])
@@ -79,7 +79,7 @@ package struct ServiceBinding: Hashable, Sendable {
     }
 
     /// The same record without address hints; nil when a client must not use it without (`mandatory`).
-    package var withoutHints: ServiceBinding? {
+    public var withoutHints: ServiceBinding? {
         let hints = [Key.ipv4Hint, Key.ipv6Hint]
         guard !Self.keys(parameters[Key.mandatory] ?? []).contains(where: hints.contains) else { return nil }
         var binding = self
@@ -88,7 +88,7 @@ package struct ServiceBinding: Hashable, Sendable {
     }
 
     /// The rdata in wire form.
-    package var rdata: [UInt8] {
+    public var rdata: [UInt8] {
         parameters.sorted { $0.key < $1.key }.reduce(into: head) { rdata, parameter in
             rdata.append(parameter.key, bytes: 2)
             rdata.append(parameter.value.count, bytes: 2)

@@ -1,10 +1,10 @@
-package import DNSWire
+public import DNSWire
 
 /// Aliyun HTTPDNS, the interface for one name: `/{account}/d`, or with a secret `/{account}/sign_d`.
 ///
 /// A and AAAA come in one call and share one TTL. Source: help.aliyun.com/document_detail/52679.html (response),
 /// /56810.html (signature, error codes).
-package struct AliyunFormat: ProviderFormat {
+public struct AliyunFormat: ProviderFormat {
     /// The usual bytes of a request's target apart from account and name.
     private static let usualParameters = 32
 
@@ -16,13 +16,13 @@ package struct AliyunFormat: ProviderFormat {
     /// - Parameters:
     ///   - account: the account's number, as text.
     ///   - secret: the key that signs requests; nil: the interface for unsigned requests is used.
-    package init(account: String, secret: Secret?, crypto: any Crypto) {
+    public init(account: String, secret: Secret?, crypto: any Crypto) {
         base = "/\(TextEncoding.percent(account))/"
         self.secret = secret
         self.crypto = crypto
     }
 
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         // Appended to one text: each interpolation would allocate.
         var target = ""
@@ -40,7 +40,7 @@ package struct AliyunFormat: ProviderFormat {
         return HTTPRequest(target: "\(target)&t=\(expiry)&s=\(signature)")
     }
 
-    package func results(
+    public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunReply(json) }
@@ -62,7 +62,7 @@ package struct AliyunFormat: ProviderFormat {
 ///
 /// Source: www.alibabacloud.com/help/en/dns/httpdns-doh-json-api. The page says only that `key` is a hash made with the
 /// secret; the formula is that of public clients.
-package struct AliDNSAccount: Sendable {
+public struct AliDNSAccount: Sendable {
     private let id: String
     private let accessKeyID: String
     private let secret: Secret
@@ -72,7 +72,7 @@ package struct AliDNSAccount: Sendable {
     ///   - id: the account ID of the DNS console, not that of the cloud account.
     ///   - accessKeyID: the AccessKey ID of the same console.
     ///   - secret: the AccessKey secret of that ID.
-    package init(id: String, accessKeyID: String, secret: Secret, crypto: any Crypto) {
+    public init(id: String, accessKeyID: String, secret: Secret, crypto: any Crypto) {
         self.id = id
         self.accessKeyID = accessKeyID
         self.secret = secret
@@ -137,7 +137,7 @@ extension HTTPResponse {
 ///
 /// Source: help.aliyun.com/document_detail/111585.html, /2868209.html, and the vendor's SDKs, from which the format of
 /// the response is known.
-package struct AliyunScheduleFormat: ScheduleFormat {
+public struct AliyunScheduleFormat: ScheduleFormat {
     /// Seconds from the service's time to the signature's: one page calls that the service's time, within 150 s,
     /// another an expiry 30 to 300 s ahead.
     private static let lead: Int64 = 60
@@ -152,13 +152,13 @@ package struct AliyunScheduleFormat: ScheduleFormat {
     ///   - account: the account's number, as text.
     ///   - region: the service's name of the region, such as `cn`.
     ///   - secret: the key that signs requests; nil: they are not signed.
-    package init(account: String, region: String, secret: Secret?, crypto: any Crypto) {
+    public init(account: String, region: String, secret: Secret?, crypto: any Crypto) {
         path = "/\(TextEncoding.percent(account))/ss?region=\(TextEncoding.percent(region))"
         self.secret = secret
         self.crypto = crypto
     }
 
-    package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         guard let secret else { return HTTPRequest(target: path) }
         let text = SignatureExpiry.text(at: time, lifetime: Self.lead)
         guard let nonce = crypto.randomBytes(Self.nonceLength).map(TextEncoding.hexadecimal) else {
@@ -168,7 +168,7 @@ package struct AliyunScheduleFormat: ScheduleFormat {
         return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(signature)")
     }
 
-    package func outcome(of response: HTTPResponse) -> ScheduleOutcome {
+    public func outcome(of response: HTTPResponse) -> ScheduleOutcome {
         do throws(UpstreamFailure) {
             let reply = try response.json(or: response.failure()) { json throws(JSONError) in
                 try AliyunScheduleReply(json)

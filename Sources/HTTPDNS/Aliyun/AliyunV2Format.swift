@@ -1,10 +1,10 @@
-package import DNSWire
+public import DNSWire
 
 /// Aliyun HTTPDNS, the interface of version 2: `/v2/d`, plain or encrypted.
 ///
 /// A and AAAA come in one call, each with its own TTL, and an empty family may have a reason. Source:
 /// help.aliyun.com/document_detail/2978980.html and the vendor's SDKs.
-package struct AliyunV2Format: ProviderFormat {
+public struct AliyunV2Format: ProviderFormat {
     private let account: String
     private let secret: Secret?
     private let box: PayloadBox?
@@ -14,7 +14,7 @@ package struct AliyunV2Format: ProviderFormat {
     ///   - account: the account's number, as text.
     ///   - secret: the key that signs requests, in hexadecimal digits; nil: they are not signed.
     ///   - box: encrypts requests and responses, with CBC or GCM; nil: they are plain.
-    package init(account: String, secret: Secret?, box: PayloadBox?, crypto: any Crypto) {
+    public init(account: String, secret: Secret?, box: PayloadBox?, crypto: any Crypto) {
         self.account = account
         self.secret = secret
         self.box = box
@@ -30,7 +30,7 @@ package struct AliyunV2Format: ProviderFormat {
         }
     }
 
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
         let client = question.clientNetwork?.address.description
@@ -57,7 +57,7 @@ package struct AliyunV2Format: ProviderFormat {
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
     }
 
-    package func results(
+    public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunV2Reply(json) }
@@ -102,13 +102,13 @@ package struct AliyunV2Format: ProviderFormat {
 /// The signature of Aliyun's v2 interface: HMAC-SHA256 over the parameters in the order of their names.
 ///
 /// Source: help.aliyun.com/document_detail/2978980.html.
-package enum AliyunV2Signature {
+public enum AliyunV2Signature {
     /// A parameter before percent-encoding.
-    package typealias Parameter = (name: String, value: String)
+    public typealias Parameter = (name: String, value: String)
 
     /// The text that is signed. Parameters without a value are left out; names are sorted by their bytes, upper case
     /// before lower.
-    package static func text(of parameters: [Parameter]) -> String {
+    public static func text(of parameters: [Parameter]) -> String {
         parameters.filter { !$0.value.isEmpty }
             .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
             .map { "\($0.name)=\($0.value)" }
@@ -117,7 +117,7 @@ package enum AliyunV2Signature {
 
     /// - Parameter secret: hexadecimal digits.
     /// - Returns: 64 hexadecimal digits in lower case.
-    package static func hexadecimal(
+    public static func hexadecimal(
         of parameters: [Parameter], secret: Secret, crypto: any Crypto
     ) throws(UpstreamFailure) -> String {
         guard let key = TextDecoding.hexadecimal(secret.value),

@@ -1,13 +1,13 @@
-package import DNSWire
+public import DNSWire
 
 /// DNS over HTTPS in wire format (RFC 8484): any type but meta-types, one per call.
-package struct DoHFormat: ProviderFormat {
+public struct DoHFormat: ProviderFormat {
     /// The longest URL that is sent, in bytes; for a longer one POST is used.
-    package static let maximumURLLength = 2_048
+    public static let maximumURLLength = 2_048
     /// Bytes of the longest `https://host:port`: 8 for the scheme, 253 for the host, 6 for the port with its colon.
     private static let authorityLength = 8 + 253 + 6
     /// Padded queries have a multiple of this number of bytes (RFC 8467 section 4.1).
-    package static let paddingBlock = 128
+    public static let paddingBlock = 128
     /// Ignored over HTTP, but the field must have a value.
     private static let payloadSize: UInt16 = 4_096
     private static let mediaType = "application/dns-message"
@@ -19,18 +19,18 @@ package struct DoHFormat: ProviderFormat {
     ///   - path: begins with a slash; may contain a query, to which `dns` is appended.
     ///   - padsQueries: whether queries are padded so that their length reveals nothing; for https only (RFC 7830
     ///     section 6). The server then pads its responses to 468 bytes.
-    package init(path: String = "/dns-query", padsQueries: Bool = false) {
+    public init(path: String = "/dns-query", padsQueries: Bool = false) {
         self.path = path
         self.padsQueries = padsQueries
     }
 
-    package var answersBothFamilies: Bool { false }
+    public var answersBothFamilies: Bool { false }
 
-    package func answers(_ type: RecordType) -> Bool { !type.isMeta }
+    public func answers(_ type: RecordType) -> Bool { !type.isMeta }
 
-    package var takesCheckingDisabled: Bool { true }
+    public var takesCheckingDisabled: Bool { true }
 
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let query = query(for: try Self.question(question), of: question).encoded
         let target = path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + "dns=" + TextEncoding.base64URL(query)
         if target.utf8.count + Self.authorityLength <= Self.maximumURLLength {
@@ -59,7 +59,7 @@ package struct DoHFormat: ProviderFormat {
         return query
     }
 
-    package func results(
+    public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         let wireQuestion = try Self.question(question)
@@ -134,7 +134,7 @@ extension HTTPResponse {
 extension Answer {
     /// The same answer after `age` seconds in another cache (RFC 8484 section 5.1): every TTL is reduced by that, to no
     /// less than 0.
-    package func aged(by age: UInt32) -> Answer {
+    public func aged(by age: UInt32) -> Answer {
         var answer = self
         for index in answer.answers.indices { answer.answers[index].age(by: age) }
         for index in answer.authorities.indices { answer.authorities[index].age(by: age) }

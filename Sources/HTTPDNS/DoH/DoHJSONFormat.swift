@@ -1,4 +1,4 @@
-package import DNSWire
+public import DNSWire
 
 /// DNS over HTTPS with responses in JSON, the format of Google, Cloudflare, AliDNS and DNSPod: A and AAAA, one per
 /// call.
@@ -7,7 +7,7 @@ package import DNSWire
 /// developers.google.com/speed/public-dns/docs/doh/json,
 /// developers.cloudflare.com/1.1.1.1/encryption/dns-over-https/make-api-requests/dns-json,
 /// www.alibabacloud.com/help/en/dns/httpdns-doh-json-api; DNSPod has no page of its own.
-package struct DoHJSONFormat: ProviderFormat {
+public struct DoHJSONFormat: ProviderFormat {
     /// Required by Cloudflare; the others ignore it.
     private static let mediaType = "application/dns-json"
 
@@ -17,16 +17,16 @@ package struct DoHJSONFormat: ProviderFormat {
     /// - Parameters:
     ///   - path: begins with a slash.
     ///   - account: signs every request; nil sends none of AliDNS's own parameters.
-    package init(path: String = "/resolve", account: AliDNSAccount? = nil) {
+    public init(path: String = "/resolve", account: AliDNSAccount? = nil) {
         self.path = path
         self.account = account
     }
 
-    package var answersBothFamilies: Bool { false }
+    public var answersBothFamilies: Bool { false }
 
-    package var takesCheckingDisabled: Bool { true }
+    public var takesCheckingDisabled: Bool { true }
 
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
         let host = try HostText.of(question.name)
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
@@ -42,7 +42,7 @@ package struct DoHJSONFormat: ProviderFormat {
         try question.only(where: \.isAddress, else: "A or AAAA can be asked for, one at a time")
     }
 
-    package func results(
+    public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         let wireQuestion = try Self.question(question)

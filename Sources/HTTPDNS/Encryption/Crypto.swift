@@ -4,7 +4,7 @@ import DNSWire
 ///
 /// Functions return nil for what cannot be done: an algorithm missing in the library, as in FIPS mode, or a key of the
 /// wrong length.
-package protocol Crypto: Sendable {
+public protocol Crypto: Sendable {
     /// The MD5 digest of `bytes`, 16 bytes (RFC 1321); services sign with it.
     func md5(_ bytes: [UInt8]) -> [UInt8]?
 
@@ -46,7 +46,7 @@ extension Crypto {
 }
 
 /// The ciphers of queries to services and of their responses.
-package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
+public enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     /// CBC mode (NIST SP 800-38A) with PKCS #7 padding (RFC 5652 section 6.3). Not authenticated: a changed ciphertext
     /// decrypts to a changed text.
     case aes128CBC = "AES-128-CBC"
@@ -56,7 +56,7 @@ package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     case desECB = "DES-ECB"
 
     /// Bytes of the key.
-    package var keyLength: Int {
+    public var keyLength: Int {
         switch self {
         case .aes128CBC, .aes128GCM: 16
         case .desECB: 8
@@ -64,7 +64,7 @@ package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
     }
 
     /// Bytes of the IV.
-    package var ivLength: Int {
+    public var ivLength: Int {
         switch self {
         case .aes128CBC: 16
         case .aes128GCM: 12
@@ -74,7 +74,7 @@ package enum PayloadCipher: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How services encrypt the payload of requests and replies, as they and configurations name it.
-package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
+public enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
     case plain = "none"
     /// Aliyun's v2: AES-128-CBC, and AES-128-GCM. Keys are 32 hexadecimal digits.
     case cbc, gcm
@@ -84,7 +84,7 @@ package enum PayloadEncryption: String, Hashable, Sendable, CaseIterable {
 
 /// Encrypts queries to a service and decrypts its responses. The format of Aliyun and Tencent: IV, ciphertext, and the
 /// tag if the cipher has one.
-package struct PayloadBox: Sendable {
+public struct PayloadBox: Sendable {
     let encryption: PayloadEncryption
     private let cipher: PayloadCipher
     private let key: Secret
@@ -97,16 +97,16 @@ package struct PayloadBox: Sendable {
     }
 
     /// A response can be changed without the key.
-    package static func cbc(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.cbc, .aes128CBC, key, crypto) }
+    public static func cbc(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.cbc, .aes128CBC, key, crypto) }
     /// A response cannot be made without the key, but it can be replayed at any time.
-    package static func gcm(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.gcm, .aes128GCM, key, crypto) }
+    public static func gcm(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.gcm, .aes128GCM, key, crypto) }
     /// As with `cbc`.
-    package static func des(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.des, .desECB, key, crypto) }
+    public static func des(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.des, .desECB, key, crypto) }
     /// As with `cbc`.
-    package static func aes(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.aes, .aes128CBC, key, crypto) }
+    public static func aes(_ key: Secret, _ crypto: any Crypto) -> PayloadBox { .init(.aes, .aes128CBC, key, crypto) }
 
     /// Nil for `plain`, and without a cipher or a key.
-    package init?(_ encryption: PayloadEncryption?, key: Secret?, crypto: any Crypto) {
+    public init?(_ encryption: PayloadEncryption?, key: Secret?, crypto: any Crypto) {
         guard let key else { return nil }
         switch encryption {
         case .cbc?: self = .cbc(key, crypto)
@@ -147,18 +147,18 @@ package struct PayloadBox: Sendable {
 }
 
 /// A key or token, hidden in logs, error texts and debugger dumps.
-package struct Secret: Hashable, Sendable {
+public struct Secret: Hashable, Sendable {
     /// The text itself; used only for signatures and headers.
-    package let value: String
+    public let value: String
 
-    package init(_ value: String) { self.value = value }
+    public init(_ value: String) { self.value = value }
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    package var description: String { "(secret)" }
-    package var debugDescription: String { description }
+    public var description: String { "(secret)" }
+    public var debugDescription: String { description }
     /// Without children, so that `dump` and mirrors of values that contain a secret show nothing.
-    package var customMirror: Mirror { Mirror(self, children: []) }
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The times of signatures.

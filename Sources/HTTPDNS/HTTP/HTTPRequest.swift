@@ -1,15 +1,15 @@
 import DNSWire
 
 /// An HTTP request without scheme, host and port, which belong to the address.
-package struct HTTPRequest: Hashable, Sendable {
+public struct HTTPRequest: Hashable, Sendable {
     /// Path and query, percent-encoded, beginning with a slash. May contain a signature: never logged.
-    package var target: String
+    public var target: String
     /// Names and values in the order in which they are sent.
-    package var headers: [[String]]
+    public var headers: [[String]]
     /// Sent with POST; nil: GET.
-    package var body: [UInt8]?
+    public var body: [UInt8]?
 
-    package init(target: String, headers: [[String]] = [], body: [UInt8]? = nil) {
+    public init(target: String, headers: [[String]] = [], body: [UInt8]? = nil) {
         self.target = target
         self.headers = headers
         self.body = body
@@ -17,25 +17,25 @@ package struct HTTPRequest: Hashable, Sendable {
 }
 
 /// A complete HTTP reply: the status, the header fields that services use, and the body.
-package struct HTTPResponse: Hashable, Sendable {
-    package var status: Int
-    package var contentType: String?
+public struct HTTPResponse: Hashable, Sendable {
+    public var status: Int
+    public var contentType: String?
     /// The `Age` header: seconds that the response has been in an HTTP cache.
-    package var age: UInt32?
+    public var age: UInt32?
     /// The `Retry-After` header, in seconds.
-    package var retryAfter: UInt32?
+    public var retryAfter: UInt32?
     /// The `Date` header, in seconds since 1970.
-    package var date: Int64?
+    public var date: Int64?
     /// The `ETag` header, of a document only.
-    package var entityTag: String?
+    public var entityTag: String?
     /// The compression of the body, from the `Content-Encoding` header; nil: none.
-    package var compression: HTTPCompression?
+    public var compression: HTTPCompression?
     /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
-    package var body: [UInt8]
+    public var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
-    package var timeToFirstByte: Duration?
+    public var timeToFirstByte: Duration?
 
-    package init(
+    public init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
         entityTag: String? = nil, compression: HTTPCompression? = nil, body: [UInt8] = [],
         timeToFirstByte: Duration? = nil
@@ -52,7 +52,7 @@ package struct HTTPResponse: Hashable, Sendable {
     }
 
     /// Whether the status is 2xx.
-    package var isSuccess: Bool { (200..<300).contains(status) }
+    public var isSuccess: Bool { (200..<300).contains(status) }
 }
 
 // What a service's response means that is no answer.
@@ -110,7 +110,7 @@ extension UpstreamFailure {
 }
 
 /// A content coding that compresses (IANA's registry of HTTP content codings, RFC 9110 section 8.4.1).
-package enum HTTPCompression: String, Sendable {
+public enum HTTPCompression: String, Sendable {
     case br
     case compress
     case deflate
@@ -166,15 +166,15 @@ enum HostText {
 }
 
 /// Path and parameters of an HTTP request, decoded.
-package struct RequestTarget {
+public struct RequestTarget {
     /// The most parameters of a request, and parts of a path: vendors' SDKs send up to 16.
     private static let mostParameters = 64
     private static let mostParts = 4
 
     /// What stands between the slashes.
-    package let path: [String]
+    public let path: [String]
     /// In the order in which they were sent.
-    package let parameters: [(name: String, value: String)]
+    public let parameters: [(name: String, value: String)]
 
     /// Nil for what cannot be decoded: a percent sign without two digits, text that is not UTF-8, control characters,
     /// and for more parameters than any client sends.
@@ -182,7 +182,7 @@ package struct RequestTarget {
     /// - Parameters:
     ///   - target: path and query as sent.
     ///   - form: more parameters, as a form encodes them.
-    package init?(_ target: [UInt8], form: [UInt8] = []) {
+    public init?(_ target: [UInt8], form: [UInt8] = []) {
         let end = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
         let parts = target[..<end].split(separator: UInt8(ascii: "/"), maxSplits: Self.mostParts)
         let path = parts.compactMap(Self.decoded)

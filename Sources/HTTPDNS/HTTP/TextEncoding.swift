@@ -1,12 +1,12 @@
 /// Encodes bytes as text, for URLs and for people.
-package enum TextEncoding {
+public enum TextEncoding {
     /// Two lower-case hexadecimal digits per byte.
-    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    public static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: hexadecimalDigits(Array(bytes)), as: UTF8.self)
     }
 
     /// The same as ASCII. Not generic, since what is generic is not specialized for another module.
-    package static func hexadecimalDigits(_ bytes: [UInt8]) -> [UInt8] {
+    public static func hexadecimalDigits(_ bytes: [UInt8]) -> [UInt8] {
         var digits: [UInt8] = []
         digits.reserveCapacity(bytes.count * 2)
         for byte in bytes {
@@ -24,7 +24,7 @@ package enum TextEncoding {
     static func base64URL(_ bytes: [UInt8]) -> String { base64(bytes, lastDigits: "-_") }
 
     /// Base64 with the standard alphabet and padding (RFC 4648 section 4).
-    package static func base64(_ bytes: [UInt8]) -> String {
+    public static func base64(_ bytes: [UInt8]) -> String {
         var text = base64(bytes, lastDigits: "+/")
         while !text.utf8.count.isMultiple(of: 4) { text += "=" }
         return text
@@ -43,7 +43,7 @@ package enum TextEncoding {
     }
 
     /// Every byte except the unreserved characters of RFC 3986 section 2.3 as `%XX`.
-    package static func percent(_ text: String) -> String {
+    public static func percent(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         let encoded = text.utf8.flatMap { byte -> [UInt8] in
             byte.isWordByte || ".~".utf8.contains(byte)
@@ -54,9 +54,9 @@ package enum TextEncoding {
 }
 
 /// Decodes bytes from the text encodings of services. The input is hostile.
-package enum TextDecoding {
+public enum TextDecoding {
     /// Two hexadecimal digits per byte, in either letter case; nil for anything else.
-    package static func hexadecimal(_ text: some StringProtocol) -> [UInt8]? {
+    public static func hexadecimal(_ text: some StringProtocol) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
@@ -69,7 +69,7 @@ package enum TextDecoding {
     }
 
     /// Percent-encoding undone (RFC 3986 section 2.1); nil for a percent sign without its two digits.
-    package static func percent(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    public static func percent(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = text.makeIterator()
         while let byte = rest.next() {
@@ -89,7 +89,7 @@ package enum TextDecoding {
 
     /// Base64 with the standard alphabet and padding (RFC 4648 section 4); line ends are ignored, as in MIME. Nil for
     /// anything else.
-    package static func base64(_ text: String) -> [UInt8]? {
+    public static func base64(_ text: String) -> [UInt8]? {
         let text = text.utf8.filter { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
         let digits = text.prefix { $0 != UInt8(ascii: "=") }
         let padding = text.dropFirst(digits.count)
@@ -101,7 +101,7 @@ package enum TextDecoding {
 
     /// Base64 with the URL alphabet and without padding (RFC 4648 section 5), in which a DNS message comes in a target (RFC
     /// 8484 section 6); nil for anything else, and when its last bits are not zero.
-    package static func base64URL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    public static func base64URL(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         base64(text, UInt8(ascii: "-"), UInt8(ascii: "_"), isStrict: true)
     }
 
@@ -135,7 +135,7 @@ package enum TextDecoding {
 
 extension UInt8 {
     /// Whether this is an ASCII letter, a digit, a hyphen or an underscore, of which host names, keys and error codes consist.
-    package var isWordByte: Bool {
+    public var isWordByte: Bool {
         switch self {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
@@ -146,7 +146,7 @@ extension UInt8 {
 }
 
 /// Parses HTTP's date format: `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 9110 section 5.6.7).
-package enum HTTPDate {
+public enum HTTPDate {
     private static let length = 29
     /// The three letters of each.
     private static let months: [UInt32] = [
@@ -155,7 +155,7 @@ package enum HTTPDate {
     ]
 
     /// Seconds since 1970; nil for any other format. The day of the week is ignored.
-    package static func seconds(_ text: Span<UInt8>) -> Int64? {
+    public static func seconds(_ text: Span<UInt8>) -> Int64? {
         guard text.count == length else { return nil }
         guard text[3] == UInt8(ascii: ","), text[19] == UInt8(ascii: ":"), text[22] == UInt8(ascii: ":"),
             text[26] == UInt8(ascii: "G"), text[27] == UInt8(ascii: "M"), text[28] == UInt8(ascii: "T"),
@@ -177,7 +177,7 @@ package enum HTTPDate {
     }
 
     /// Days from 1970-01-01 to a date of the Gregorian calendar, computed with years that begin in March.
-    package static func daysBefore(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    public static func daysBefore(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let years = month > 2 ? year : year - 1
         let days = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
         return years * 365 + years / 4 - years / 100 + years / 400 + days - 719_468
@@ -188,7 +188,7 @@ package enum HTTPDate {
 func areEqual(_ one: String, _ other: String) -> Bool { areEqual(Array(one.utf8), Array(other.utf8)[...]) }
 
 /// The same of texts as bytes.
-package func areEqual(_ one: [UInt8], _ other: ArraySlice<UInt8>) -> Bool {
+public func areEqual(_ one: [UInt8], _ other: ArraySlice<UInt8>) -> Bool {
     guard one.count == other.count else { return false }
     var differences: UInt8 = 0
     for (byte, expected) in zip(one, other) { differences |= byte ^ expected }

@@ -1,14 +1,14 @@
-package import DNSWire
+public import DNSWire
 
 /// A value of a JSON text (RFC 8259).
 ///
 /// The text is hostile: time and memory are proportional to its size, which the caller limits; the stack is limited by
 /// `maximumDepth`.
-package struct JSONNode: Sendable {
+public struct JSONNode: Sendable {
     /// The most nested objects and arrays, the outermost included; responses of services have up to 6.
-    package static let maximumDepth = 16
+    public static let maximumDepth = 16
 
-    package enum Content: Sendable {
+    public enum Content: Sendable {
         /// In the order of the text, equal keys too.
         case object([(key: String, value: JSONNode)])
         case array([JSONNode])
@@ -19,41 +19,41 @@ package struct JSONNode: Sendable {
         case null
     }
 
-    package let content: Content
+    public let content: Content
     /// Where it begins, in bytes from the start of the text.
-    package let offset: Int
+    public let offset: Int
 
     init(_ content: Content, offset: Int) { (self.content, self.offset) = (content, offset) }
 
     /// That the value is of another kind than expected, or means nothing.
-    package func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+    public func fault(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
 }
 
 // Strict reading: a value of another kind is refused.
 
 extension JSONNode {
     /// The members of an object; of equal keys the first one counts.
-    package func members() throws(JSONError) -> [(key: String, value: JSONNode)] {
+    public func members() throws(JSONError) -> [(key: String, value: JSONNode)] {
         guard case .object(let members) = content else { throw fault(.wrongKind) }
         return members
     }
 
-    package func elements() throws(JSONError) -> [JSONNode] {
+    public func elements() throws(JSONError) -> [JSONNode] {
         guard case .array(let elements) = content else { throw fault(.wrongKind) }
         return elements
     }
 
-    package func text() throws(JSONError) -> String {
+    public func text() throws(JSONError) -> String {
         guard case .string(let text) = content else { throw fault(.wrongKind) }
         return text
     }
 
-    package func number() throws(JSONError) -> OutsideNumber {
+    public func number() throws(JSONError) -> OutsideNumber {
         guard case .number(let number) = content else { throw fault(.wrongKind) }
         return number
     }
 
-    package func boolean() throws(JSONError) -> Bool {
+    public func boolean() throws(JSONError) -> Bool {
         guard case .boolean(let boolean) = content else { throw fault(.wrongKind) }
         return boolean
     }
@@ -84,8 +84,8 @@ extension JSONNode {
 }
 
 /// Why bytes are not the expected JSON text, and at which offset.
-package struct JSONError: Error, Hashable, Sendable {
-    package enum Reason: String, Hashable, Sendable {
+public struct JSONError: Error, Hashable, Sendable {
+    public enum Reason: String, Hashable, Sendable {
         case unexpectedEnd = "the text ends too early"
         case unexpectedByte = "a byte that cannot stand here"
         case tooDeep = "objects and arrays too deep inside one another"
@@ -96,16 +96,16 @@ package struct JSONError: Error, Hashable, Sendable {
         case badValue = "a value that means nothing here"
     }
 
-    package var reason: Reason
+    public var reason: Reason
     /// In bytes from the start of the text.
-    package var offset: Int
+    public var offset: Int
 
-    package init(reason: Reason, offset: Int) {
+    public init(reason: Reason, offset: Int) {
         self.reason = reason
         self.offset = offset
     }
 }
 
 extension JSONError: CustomStringConvertible {
-    package var description: String { "\(reason.rawValue), at byte \(offset)" }
+    public var description: String { "\(reason.rawValue), at byte \(offset)" }
 }

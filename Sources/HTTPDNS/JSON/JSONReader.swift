@@ -1,7 +1,7 @@
 import DNSWire
 
 /// Reads a JSON text front to back.
-package struct JSONReader {
+public struct JSONReader {
     private static let quote = UInt8(ascii: "\"")
     /// Most objects have no more.
     private static let usualMembers = 8
@@ -13,7 +13,7 @@ package struct JSONReader {
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Reads a text, which is one value and white space around it.
-    package static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONNode {
+    public static func read(_ bytes: [UInt8]) throws(JSONError) -> JSONNode {
         var reader = JSONReader(bytes)
         let value = try reader.value()
         guard reader.offset == bytes.count else { throw reader.fault(.trailingBytes) }

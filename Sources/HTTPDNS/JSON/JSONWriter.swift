@@ -1,34 +1,34 @@
 /// Writes JSON text value by value (RFC 8259): the counterpart of `JSONReader`.
 ///
 /// Writes no white space. The text is well-formed if the calls are: members in objects, elements in arrays.
-package struct JSONWriter {
+public struct JSONWriter {
     /// The text written so far.
-    package private(set) var text = ""
+    public private(set) var text = ""
     /// Whether a comma must come before the next value.
     private var needsComma = false
 
     private init() {}
 
     /// The text of one object.
-    package static func object(_ members: (inout JSONWriter) -> Void) -> String {
+    public static func object(_ members: (inout JSONWriter) -> Void) -> String {
         var writer = JSONWriter()
         writer.object(members)
         return writer.text
     }
 
     /// The text of one value.
-    package static func text(of value: some JSONValue) -> String {
+    public static func text(of value: some JSONValue) -> String {
         var writer = JSONWriter()
         value.write(to: &writer)
         return writer.text
     }
 
     /// An object as an element of an array.
-    package mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
+    public mutating func object(_ members: (inout JSONWriter) -> Void) { enclose("{", "}", members) }
 
     // MARK: Members of an object
 
-    package mutating func member(_ key: String, _ value: some JSONValue) {
+    public mutating func member(_ key: String, _ value: some JSONValue) {
         begin(key)
         value.write(to: &self)
     }
@@ -36,18 +36,18 @@ package struct JSONWriter {
     /// A number with three decimals.
     ///
     /// - Parameter value: thousandths, 0 or more.
-    package mutating func member(_ key: String, thousandths value: Int64) {
+    public mutating func member(_ key: String, thousandths value: Int64) {
         let decimals = String(1_000 + value % 1_000).dropFirst()
         begin(key)
         write("\(value / 1_000).\(decimals)")
     }
 
-    package mutating func member(_ key: String, object members: (inout JSONWriter) -> Void) {
+    public mutating func member(_ key: String, object members: (inout JSONWriter) -> Void) {
         begin(key)
         enclose("{", "}", members)
     }
 
-    package mutating func member(_ key: String, array elements: (inout JSONWriter) -> Void) {
+    public mutating func member(_ key: String, array elements: (inout JSONWriter) -> Void) {
         begin(key)
         enclose("[", "]", elements)
     }
@@ -117,21 +117,21 @@ package struct JSONWriter {
 }
 
 /// What JSON text can hold.
-package protocol JSONValue: Sendable {
+public protocol JSONValue: Sendable {
     /// Writes it where a value may stand.
     func write(to writer: inout JSONWriter)
 }
 
 extension String: JSONValue {
-    package func write(to writer: inout JSONWriter) { writer.write(JSONWriter.quoted(self)) }
+    public func write(to writer: inout JSONWriter) { writer.write(JSONWriter.quoted(self)) }
 }
 
 extension Bool: JSONValue {
-    package func write(to writer: inout JSONWriter) { writer.write(self ? "true" : "false") }
+    public func write(to writer: inout JSONWriter) { writer.write(self ? "true" : "false") }
 }
 
 extension JSONValue where Self: BinaryInteger {
-    package func write(to writer: inout JSONWriter) { writer.write(String(self)) }
+    public func write(to writer: inout JSONWriter) { writer.write(String(self)) }
 }
 
 extension Int: JSONValue {}
@@ -141,52 +141,52 @@ extension UInt32: JSONValue {}
 
 /// Null where there is none.
 extension Optional: JSONValue where Wrapped: JSONValue {
-    package func write(to writer: inout JSONWriter) {
+    public func write(to writer: inout JSONWriter) {
         if let self { self.write(to: &writer) } else { writer.write("null") }
     }
 }
 
 extension Array: JSONValue where Element: JSONValue {
-    package func write(to writer: inout JSONWriter) {
+    public func write(to writer: inout JSONWriter) {
         writer.enclose("[", "]") { writer in for element in self { element.write(to: &writer) } }
     }
 }
 
 /// One of some words.
 extension JSONValue where Self: RawRepresentable<String> {
-    package func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
+    public func write(to writer: inout JSONWriter) { rawValue.write(to: &writer) }
 }
 
 /// Text that a display shows, and does not act on: every control character is escaped, as in `\x1b` and `\u{202e}`.
 ///
 /// All output to people takes this type alone. What is interpolated loses its line ends too, so that no value from outside
 /// looks like a line of its own; the literal text around it keeps them.
-package struct VisibleText: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
-    package let description: String
+public struct VisibleText: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
+    public let description: String
 
     /// One line, or a part of one.
-    package init(_ text: String) { description = Self.escaped(text) { _ in false } }
+    public init(_ text: String) { description = Self.escaped(text) { _ in false } }
 
     /// Several lines, whose ends stay.
-    package init(lines text: String) { description = Self.escaped(text) { $0 == "\n" } }
+    public init(lines text: String) { description = Self.escaped(text) { $0 == "\n" } }
 
-    package init(stringLiteral text: String) { description = text }
+    public init(stringLiteral text: String) { description = text }
 
-    package init(stringInterpolation pieces: StringInterpolation) { description = pieces.text }
+    public init(stringInterpolation pieces: StringInterpolation) { description = pieces.text }
 
-    package struct StringInterpolation: StringInterpolationProtocol {
+    public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var text = ""
 
-        package init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
+        public init(literalCapacity: Int, interpolationCount: Int) { text.reserveCapacity(literalCapacity) }
 
-        package mutating func appendLiteral(_ literal: String) { text += literal }
+        public mutating func appendLiteral(_ literal: String) { text += literal }
 
-        package mutating func appendInterpolation(_ value: some Any) {
+        public mutating func appendInterpolation(_ value: some Any) {
             // Not by a literal, which would be one of this type.
             text += VisibleText(String(describing: value)).description
         }
 
-        package mutating func appendInterpolation(_ value: VisibleText) { text += value.description }
+        public mutating func appendInterpolation(_ value: VisibleText) { text += value.description }
     }
 
     private static func escaped(_ text: String, except stays: (Unicode.Scalar) -> Bool) -> String {
@@ -207,7 +207,7 @@ package struct VisibleText: ExpressibleByStringInterpolation, CustomStringConver
 extension Unicode.Scalar {
     /// Whether a display acts on it instead of showing it: control characters, which terminals interpret, invisible
     /// ones that change the order of the text around them, and separators of lines and paragraphs.
-    package var isDisplayControl: Bool {
+    public var isDisplayControl: Bool {
         switch value {
         case 0x20...0x7e: false
         case 0..<0xa0: true

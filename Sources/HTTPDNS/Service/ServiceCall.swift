@@ -1,9 +1,9 @@
-package import DNSWire
+public import DNSWire
 
 /// A valid call in a vendor's form: what is asked, on whose account, and how the reply is written.
-package struct ServiceCall: Sendable {
+public struct ServiceCall: Sendable {
     /// What the credentials of a call prove.
-    package enum Proof: Sendable {
+    public enum Proof: Sendable {
         /// There are none.
         case none
         /// They fit, but anything on the path may have read them, or changed what is asked: they count as wrong ones where
@@ -14,22 +14,22 @@ package struct ServiceCall: Sendable {
     }
 
     /// The most names of one call, with two questions each.
-    package static let mostNames = 8
+    public static let mostNames = 8
 
     /// To be resolved, each by itself, all of them for the first client before those for the next; without those that the
     /// account may not ask.
-    package private(set) var questions: [Question]
-    package var dnssecOK = false
-    package var checkingDisabled = false
+    public private(set) var questions: [Question]
+    public var dnssecOK = false
+    public var checkingDisabled = false
     /// The ID of the account on which it counts; nil: none.
-    package let account: String?
-    package let proof: Proof
+    public let account: String?
+    public let proof: Proof
     /// What the request claims to know of the account.
-    package internal(set) var credential: ServiceCredential?
+    public internal(set) var credential: ServiceCredential?
     /// Whether the account lists the names that it may ask for.
     private let listsNames: Bool
     /// Whether the network of no client may be sent on.
-    package let hidesNetwork: Bool
+    public let hidesNetwork: Bool
     /// The clients for which the account's holder asks, where the account may name any; empty: the sender of the request.
     private let clients: [IPAddress]
     private let form: any ServiceForm
@@ -56,24 +56,24 @@ package struct ServiceCall: Sendable {
     }
 
     /// Whether credentials of the account were valid.
-    package var isAuthenticated: Bool { proof == .valid }
+    public var isAuthenticated: Bool { proof == .valid }
 
     /// Leaves out what an account that lists no names may not ask for from outside of the network.
     ///
     /// - Returns: whether every name in the answers must be one that may be asked for, too.
-    package mutating func limit(to isAllowed: (Question) -> Bool) -> Bool {
+    public mutating func limit(to isAllowed: (Question) -> Bool) -> Bool {
         guard !listsNames else { return false }
         questions.removeAll { !isAllowed($0) }
         return true
     }
 
     /// The client for which the account's holder asks; the first of several; nil: the sender of the request.
-    package var client: IPAddress? { clients.first }
+    public var client: IPAddress? { clients.first }
 
     /// The client for which a question is resolved; nil: the sender of the request.
     ///
     /// - Parameter index: of the question.
-    package func client(of index: Int) -> IPAddress? {
+    public func client(of index: Int) -> IPAddress? {
         clients.isEmpty ? nil : clients[index / max(1, questions.count / clients.count)]
     }
 
@@ -82,7 +82,7 @@ package struct ServiceCall: Sendable {
     /// - Parameters:
     ///   - answers: the responses to `questions`, in their order; nil for one that has none.
     ///   - client: the one for which the names were resolved; the reply shows it.
-    package func reply(_ answers: [Message?], for client: IPAddress) -> ServiceReply {
+    public func reply(_ answers: [Message?], for client: IPAddress) -> ServiceReply {
         guard clients.count > 1 else { return form.reply(ServiceAnswers(questions, answers), for: client) }
         let each = questions.count / clients.count
         return form.reply(
@@ -93,7 +93,7 @@ package struct ServiceCall: Sendable {
     }
 
     /// The vendor's error for a call without an answer.
-    package func reply(_ refusal: ServiceRefusal) -> ServiceReply { form.reply(refusal) }
+    public func reply(_ refusal: ServiceRefusal) -> ServiceReply { form.reply(refusal) }
 }
 
 /// How the reply to one call is written.
@@ -112,12 +112,12 @@ extension ServiceForm {
 }
 
 /// What a client of ours gets: an answer, or an error in the vendor's form.
-package struct ServiceReply: Hashable, Sendable {
+public struct ServiceReply: Hashable, Sendable {
     /// An HTTP status code.
-    package var status: Int
+    public var status: Int
     /// Whether the body is JSON; otherwise it is plain text.
-    package var isJSON: Bool
-    package var body: [UInt8]
+    public var isJSON: Bool
+    public var body: [UInt8]
 
     init(_ status: Int, json text: String) { (self.status, isJSON, body) = (status, true, Array(text.utf8)) }
 
@@ -125,7 +125,7 @@ package struct ServiceReply: Hashable, Sendable {
 }
 
 /// Why a call that can be read gets no answer.
-package enum ServiceRefusal: Sendable {
+public enum ServiceRefusal: Sendable {
     /// Without valid credentials, from a network that is not served.
     case notAllowed
     /// The same with credentials that prove nothing: as if they were wrong.
@@ -137,7 +137,7 @@ package enum ServiceRefusal: Sendable {
 }
 
 /// What a request claims to know of an account.
-package enum ServiceCredential: Hashable, Sendable {
+public enum ServiceCredential: Hashable, Sendable {
     /// A token, which is all that there is to know.
     case token(String)
     /// The account's ID, beside which stand a signature or what is encrypted.
@@ -145,7 +145,7 @@ package enum ServiceCredential: Hashable, Sendable {
 }
 
 /// What a request in a vendor's form comes to.
-package enum ServiceReading: Sendable {
+public enum ServiceReading: Sendable {
     /// Questions, to be answered.
     case call(ServiceCall)
     /// An error, or what needs no resolver.
@@ -157,21 +157,21 @@ package enum ServiceReading: Sendable {
 }
 
 /// A request of a client of ours in a vendor's form. All of it is hostile input.
-package struct ServiceRequest: Sendable {
+public struct ServiceRequest: Sendable {
     /// Whether it is a POST; else a GET.
-    package var isPost: Bool
+    public var isPost: Bool
     /// Path and query as sent, percent-encoded.
-    package var target: [UInt8]
+    public var target: [UInt8]
     /// Of POST: more parameters, as a form encodes them; empty otherwise.
-    package var body: [UInt8]
+    public var body: [UInt8]
     /// The address from which the request came.
-    package var client: IPAddress
+    public var client: IPAddress
     /// The port by which the client asks; nil: that of http or https.
-    package var port: UInt16?
+    public var port: UInt16?
     /// Whether it came over https.
-    package var isEncrypted: Bool
+    public var isEncrypted: Bool
 
-    package init(
+    public init(
         isPost: Bool = false, target: [UInt8], body: [UInt8] = [], client: IPAddress, port: UInt16? = nil,
         isEncrypted: Bool = false
     ) {
@@ -193,22 +193,22 @@ extension RequestTarget {
 }
 
 /// An account of this server's own HTTPDNS service.
-package struct ServiceAccount: Sendable {
-    package let id: String
+public struct ServiceAccount: Sendable {
+    public let id: String
     /// The key that signs requests, and the token of Tencent's https form; nil: requests need no signature.
-    package let secret: Secret?
+    public let secret: Secret?
     /// The AccessKey ID of AliDNS's form; empty: none.
-    package let accessKeyID: String
+    public let accessKeyID: String
     /// Encrypts requests and replies, Aliyun's with GCM where it is for CBC; nil: they are plain.
-    package let box: PayloadBox?
+    public let box: PayloadBox?
     /// Suffixes of the names that may be asked for; empty: all.
-    package let names: [Name]
+    public let names: [Name]
     /// Whether a request with valid credentials may name the client for which it is made.
-    package let namesClients: Bool
+    public let namesClients: Bool
     /// Whether what anything on the path can read or change counts as a credential.
-    package let isReplayable: Bool
+    public let isReplayable: Bool
 
-    package init(
+    public init(
         id: String, secret: Secret? = nil, accessKeyID: String = "", box: PayloadBox? = nil,
         names: [Name] = [], namesClients: Bool = false, isReplayable: Bool = false
     ) {

@@ -1,8 +1,8 @@
-package import DNSWire
+public import DNSWire
 
 /// HTTPDNS served by this server, in the vendors' own forms: reads requests, and writes replies. Pure: what it asks for
 /// is resolved by its caller.
-package struct VendorService: Sendable {
+public struct VendorService: Sendable {
     let crypto: any Crypto
     /// Of this server, for clients that ask for a list.
     let addresses: [IPAddress]
@@ -13,7 +13,7 @@ package struct VendorService: Sendable {
     /// - Parameters:
     ///   - addresses: at which clients reach this server, for those that ask for a list; empty: no list is given.
     ///   - dataText: the rdata of a record in presentation form.
-    package init(
+    public init(
         accounts: [ServiceAccount], addresses: [IPAddress], crypto: any Crypto,
         dataText: @escaping @Sendable (Record) -> String
     ) {
@@ -36,7 +36,7 @@ package struct VendorService: Sendable {
     /// What a request comes to. Never traps on any bytes.
     ///
     /// - Parameter time: seconds since 1970.
-    package func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
+    public func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
         guard let target = RequestTarget(request.target, form: request.isPost ? request.body : []) else {
             return .unknown
         }
@@ -83,28 +83,28 @@ struct ServiceError: Error {
 ///
 /// Only such a server sends it: another one cannot be asked over HTTP, and a mark would tell services which requests are
 /// of one process.
-package struct LoopMark: Hashable, Sendable {
+public struct LoopMark: Hashable, Sendable {
     private static let field = "cdn-loop"
     private static let length = 8
 
     /// As it is sent.
-    package let text: String
+    public let text: String
 
     /// Nil without random bytes.
-    package init?(_ crypto: any Crypto) {
+    public init?(_ crypto: any Crypto) {
         guard let bytes = crypto.randomBytes(Self.length) else { return nil }
         text = "httpdnsd-\(TextEncoding.hexadecimal(bytes))"
     }
 
     /// Whether it is among the names of a field's value, each of which may have parameters.
-    package func isIn(_ value: String) -> Bool {
+    public func isIn(_ value: String) -> Bool {
         value.split(separator: ",").contains { entry in
             entry.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" } == text
         }
     }
 
     /// The same request with the mark.
-    package func added(to request: HTTPRequest) -> HTTPRequest {
+    public func added(to request: HTTPRequest) -> HTTPRequest {
         var request = request
         request.headers.append([Self.field, text])
         return request

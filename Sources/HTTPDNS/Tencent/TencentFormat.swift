@@ -1,13 +1,13 @@
-package import DNSWire
+public import DNSWire
 
 /// Tencent Cloud's HTTPDNS (DNSPod): `/d`, encrypted with DES or AES, or with a token over https.
 ///
 /// A and AAAA come in one call, each with its own TTL. Source: cloud.tencent.com/document/product/379/54976 (HTTP),
 /// tencentcloud.com/document/product/1130/44469 (HTTPS), cloud.tencent.com/document/product/379/3530 (encryption), and
 /// the vendor's SDKs, which use the same parameters.
-package struct TencentFormat: ProviderFormat {
+public struct TencentFormat: ProviderFormat {
     /// The account's credentials.
-    package enum Access: Sendable {
+    public enum Access: Sendable {
         /// With DES or AES.
         case encrypted(PayloadBox, id: String)
         /// No encryption: for https.
@@ -29,9 +29,9 @@ package struct TencentFormat: ProviderFormat {
 
     private let access: Access
 
-    package init(_ access: Access) { self.access = access }
+    public init(_ access: Access) { self.access = access }
 
-    package func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let host = try HostText.of(question.name)
         var target = "/d?dn=\(try sealed(host) ?? host)&\(access.parameters)"
         if case .token(_, let id) = access, !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
@@ -56,7 +56,7 @@ package struct TencentFormat: ProviderFormat {
         return TextEncoding.hexadecimal(try box.seal(Array(text.utf8)))
     }
 
-    package func results(
+    public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         guard response.isSuccess else { throw response.failure() }
@@ -172,19 +172,19 @@ enum TencentReply {
 /// queries are.
 ///
 /// Source: cloud.tencent.com/document/product/379/116336 and the vendor's SDKs.
-package struct TencentScheduleFormat: ScheduleFormat {
+public struct TencentScheduleFormat: ScheduleFormat {
     /// The range of lifetimes accepted from a response, in minutes, and the default for any other.
     private static let minutes: (valid: ClosedRange<Int64>, usual: Int64) = (1...1_440, 60)
 
     private let access: TencentFormat.Access
 
-    package init(_ access: TencentFormat.Access) { self.access = access }
+    public init(_ access: TencentFormat.Access) { self.access = access }
 
-    package func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
+    public func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         HTTPRequest(target: "/conf?\(access.parameters)")
     }
 
-    package func outcome(of response: HTTPResponse) -> ScheduleOutcome {
+    public func outcome(of response: HTTPResponse) -> ScheduleOutcome {
         do throws(UpstreamFailure) {
             guard response.isSuccess else { throw response.failure() }
             return .addresses(try Self.schedule(try access.box.opened(TencentReply.trimmed(response.body[...]))))

@@ -7,7 +7,7 @@ import Glibc
 /// sixteenth of the limit is for the kernel's share of sockets and for the allocator's fragmentation; the cache has its
 /// configured size, up to a half; the rest is for what clients make the server hold. Without a limit, every part has
 /// its maximum.
-package struct MemoryBudget: Equatable, Sendable {
+public struct MemoryBudget: Equatable, Sendable {
     /// Bytes of the program with an empty cache and no load, with all tables that have their own bound.
     static let base = 24 << 20
     /// Bytes of a question under way, with its requests, timers and queries to LocalDNS.
@@ -27,25 +27,25 @@ package struct MemoryBudget: Equatable, Sendable {
     static let leastLoad = 4 << 20
 
     /// The most questions under way.
-    package static let flights = 10_000
+    public static let flights = 10_000
     /// The most queries that wait for an answer.
-    package static let queries = 65_536
+    public static let queries = 65_536
     /// The most bytes of queries and responses that TCP connections hold.
-    package static let buffered = 64 << 20
+    public static let buffered = 64 << 20
 
     /// The limit in bytes; nil: not limited.
-    package let limit: Int?
+    public let limit: Int?
     /// The most bytes of the cache.
-    package let cache: Int
+    public let cache: Int
     /// The most questions under way, at least 1.
-    package let flights: Int
+    public let flights: Int
     /// The most queries that wait for an answer, at least 1.
-    package let queries: Int
+    public let queries: Int
     /// The most bytes of queries and responses that all TCP connections hold.
-    package let buffered: Int
+    public let buffered: Int
 
     /// The most encrypted connections of clients, at least 1 where any are served.
-    package let encrypted: Int
+    public let encrypted: Int
     private let transport: Transport?
     private let asksClients: Bool
 
@@ -55,7 +55,7 @@ package struct MemoryBudget: Equatable, Sendable {
     ///   - transport: that of encrypted connections, which have a quarter of what clients have; where both are served, DNS over
     ///     HTTPS. Nil: there are none.
     ///   - asksClients: whether clients are asked for a certificate there.
-    package init(limit: Int?, cache: Int, encrypted transport: Transport? = nil, asksClients: Bool = false) {
+    public init(limit: Int?, cache: Int, encrypted transport: Transport? = nil, asksClients: Bool = false) {
         self.limit = limit
         self.asksClients = asksClients
         self.transport = transport
@@ -73,10 +73,10 @@ package struct MemoryBudget: Equatable, Sendable {
     }
 
     /// The size in bytes of the cache, for a configured size.
-    package func cache(_ configured: Int) -> Int { min(configured, cache) }
+    public func cache(_ configured: Int) -> Int { min(configured, cache) }
 
     /// Whether the cache would have more of a configured size if the memory were divided again, as at a start.
-    package func wouldGrow(cache configured: Int) -> Bool {
+    public func wouldGrow(cache configured: Int) -> Bool {
         MemoryBudget(limit: limit, cache: configured, encrypted: transport, asksClients: asksClients).cache(configured)
             > cache(configured)
     }
@@ -87,29 +87,29 @@ package struct MemoryBudget: Equatable, Sendable {
 /// A reserve is for uses that need few: listening sockets, the cache on disk, services, certificate checks, the control
 /// socket. TCP clients and queries to LocalDNS share the rest, half each, up to their own limits. Where encrypted connections
 /// are served, these have a third of the rest, and what the others leave.
-package struct DescriptorBudget: Equatable, Sendable {
+public struct DescriptorBudget: Equatable, Sendable {
     /// Descriptors available neither to TCP clients nor to queries to LocalDNS; half of all where there are few.
-    package static let reserve = 256
+    public static let reserve = 256
     /// The most TCP connections of clients.
-    package static let connections = 1_000
+    public static let connections = 1_000
     /// The most queries to LocalDNS under way, each on its own socket.
-    package static let queries = 1_024
+    public static let queries = 1_024
 
     /// The most encrypted connections of clients.
-    package static let encryptedConnections = 16_384
+    public static let encryptedConnections = 16_384
 
     /// The most TCP connections of clients, at least 1.
-    package let connections: Int
+    public let connections: Int
     /// The most queries to LocalDNS under way, at least 1.
-    package let queries: Int
+    public let queries: Int
 
     /// The most encrypted connections of clients, at least 1 where any are served.
-    package let encrypted: Int
+    public let encrypted: Int
 
     /// - Parameters:
     ///   - limit: the limit of open descriptors, from `DescriptorLimit.raise`.
     ///   - isEncrypted: whether encrypted connections are served.
-    package init(limit: Int, isEncrypted: Bool = false) {
+    public init(limit: Int, isEncrypted: Bool = false) {
         let shared = limit - min(Self.reserve, limit / 2)
         let parts = isEncrypted ? 3 : 2
         connections = max(1, min(Self.connections, shared / parts))
@@ -118,16 +118,16 @@ package struct DescriptorBudget: Equatable, Sendable {
     }
 
     /// Whether either has less than its own limit.
-    package var isReduced: Bool { connections < Self.connections || queries < Self.queries }
+    public var isReduced: Bool { connections < Self.connections || queries < Self.queries }
 }
 
 /// The limit of open descriptors of the process.
-package enum DescriptorLimit {
+public enum DescriptorLimit {
     /// Enough for every connection and channel that our own limits allow, with a margin.
-    package static let wanted = 8_192
+    public static let wanted = 8_192
 
     /// The soft limit in force; 0 when it cannot be read.
-    package static var current: Int {
+    public static var current: Int {
         var limit = rlimit()
         return unsafe getrlimit(resource, &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
     }
@@ -135,13 +135,13 @@ package enum DescriptorLimit {
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
     /// As many as are wanted where encrypted connections are served.
-    package static let wantedWhenEncrypted = wanted + DescriptorBudget.encryptedConnections
+    public static let wantedWhenEncrypted = wanted + DescriptorBudget.encryptedConnections
 
     /// Raises the soft limit to `wanted`, or to the hard limit if that is lower.
     ///
     /// - Returns: the soft limit now in force.
     @discardableResult
-    package static func raise(to wanted: Int = wanted) -> Int {
+    public static func raise(to wanted: Int = wanted) -> Int {
         var limit = rlimit()
         guard unsafe getrlimit(resource, &limit) == 0 else { return 0 }
         if limit.rlim_cur < rlim_t(wanted) {

@@ -2,21 +2,21 @@ import CSystem.Linux
 import DNSWire
 
 /// The control groups of this process, read from the kernel's files.
-package struct ControlGroups {
+public struct ControlGroups {
     private let groups: String
     private let read: (String) -> String?
 
     /// - Parameter read: returns a file's text; `nil` if there is none.
-    package init(readingWith read: @escaping (String) -> String?) {
+    public init(readingWith read: @escaping (String) -> String?) {
         self.read = read
         groups = read("/proc/self/cgroup") ?? ""
     }
 
     /// Reads the files of this process.
-    package init() { self.init(readingWith: kernelFile) }
+    public init() { self.init(readingWith: kernelFile) }
 
     /// The CPU quota in CPUs, in version 2 or 1; the least of all groups; `nil` without a limit.
-    package var cpus: Double? {
+    public var cpus: Double? {
         var quotas: [Double?] = []
         if let path = unifiedPath {
             quotas += Self.ancestors(path).map { Self.unifiedQuota(read("/sys/fs/cgroup\($0)/cpu.max") ?? "") }
@@ -32,7 +32,7 @@ package struct ControlGroups {
     }
 
     /// The memory limit in bytes, in version 2 or 1; the least of all groups; `nil` without a limit.
-    package var memory: Int? {
+    public var memory: Int? {
         var files: [String] = []
         if let path = unifiedPath { files += Self.ancestors(path).map { "/sys/fs/cgroup\($0)/memory.max" } }
         if let path = path(of: "memory") {
@@ -42,12 +42,12 @@ package struct ControlGroups {
     }
 
     /// The path of our group in version 2, from the line "0::/path".
-    package var unifiedPath: String? {
+    public var unifiedPath: String? {
         groups.split(separator: "\n").first { $0.hasPrefix("0::/") }.map { String($0.dropFirst(3)) }
     }
 
     /// The path of our group for a controller in version 1, from a line such as "4:cpu,cpuacct:/path".
-    package func path(of controller: String) -> String? {
+    public func path(of controller: String) -> String? {
         for line in groups.split(separator: "\n") {
             let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             if fields.count == 3, fields[1].split(separator: ",").contains(where: { $0 == controller }) {
@@ -58,19 +58,19 @@ package struct ControlGroups {
     }
 
     /// Parses a memory limit: "134217728"; nil for "max", and for the value that version 1 reports without a limit.
-    package static func bytes(_ text: String) -> Int? {
+    public static func bytes(_ text: String) -> Int? {
         firstNumber(text)?.within(1...(1 << 60) - 1)
     }
 
     /// Parses a `cpu.max` into CPUs: "200000 100000" is 2; nil, no limit, for "max 100000".
-    package static func unifiedQuota(_ text: String) -> Double? {
+    public static func unifiedQuota(_ text: String) -> Double? {
         let fields = text.split(whereSeparator: \.isWhitespace)
         guard fields.count == 2 else { return nil }
         return bandwidthQuota(quota: String(fields[0]), period: String(fields[1]))
     }
 
     /// The CPUs of a quota in microseconds for each period; nil, no limit, for "-1".
-    package static func bandwidthQuota(quota: String, period: String) -> Double? {
+    public static func bandwidthQuota(quota: String, period: String) -> Double? {
         guard let quota = firstNumber(quota)?.within(1...Int.max), let period = firstNumber(period)?.within(1...Int.max)
         else { return nil }
         return Double(quota) / Double(period)
@@ -79,7 +79,7 @@ package struct ControlGroups {
     /// The paths of a group and of all its ancestors, each without a final slash: "/a/b", "/a", "".
     ///
     /// Inside a container the path may be the host's, which is not visible there; the last one, the root, always is.
-    package static func ancestors(_ path: String) -> [String] {
+    public static func ancestors(_ path: String) -> [String] {
         var parts = path.split(separator: "/")
         var folders: [String] = []
         while !parts.isEmpty {
@@ -97,12 +97,12 @@ extension ControlGroups {
 
     /// The number of UDP threads to start, 1 to 4: the CPUs in our affinity mask, at most the quota of the control
     /// group.
-    package static func threads() -> Int {
+    public static func threads() -> Int {
         threads(affinity: Int(clinux_affinity_count()), quota: ControlGroups().cpus)
     }
 
     /// The computation alone. `affinity` under 1 means unknown; `quota` is in CPUs, `nil` for no limit.
-    package static func threads(affinity: Int, quota: Double?) -> Int {
+    public static func threads(affinity: Int, quota: Double?) -> Int {
         var threads = min(mostThreads, max(1, affinity))
         if let quota { threads = min(threads, max(1, Int(min(quota, Double(mostThreads)).rounded(.up)))) }
         return threads
@@ -114,7 +114,7 @@ extension ControlGroups {
 ///
 /// At such a limit an allocation fails, which ends the process: so they count as a limit of memory does, less what is mapped
 /// without being used.
-package struct MappingLimits {
+public struct MappingLimits {
     /// Threads besides those that receive: log, disk and its check, a policy, a reload, and a certificate.
     private static let otherThreads = 6
     /// What glibc maps for the stack of a thread when the limit of stacks is "unlimited", in bytes.
@@ -124,19 +124,19 @@ package struct MappingLimits {
     private let status: String
 
     /// - Parameter read: returns a file's text; `nil` if there is none.
-    package init(readingWith read: (String) -> String?) {
+    public init(readingWith read: (String) -> String?) {
         limits = read("/proc/self/limits") ?? ""
         status = read("/proc/self/status") ?? ""
     }
 
     /// Reads the files of this process.
-    package init() { self.init(readingWith: kernelFile) }
+    public init() { self.init(readingWith: kernelFile) }
 
     /// The bytes of memory that the limits leave to the whole process, in the terms of `MemoryBudget`, before it has started its
     /// threads; at least what the program itself has. `nil`: there is no limit, or /proc is not mounted.
     ///
     /// - Parameter receivers: how many threads will receive.
-    package func memory(receivers: Int) -> Int? {
+    public func memory(receivers: Int) -> Int? {
         let stacks = (receivers + Self.otherThreads) * (limit("Max stack size") ?? Self.usualStack)
         let free = [("Max address space", "VmSize:"), ("Max data size", "VmData:")].compactMap { name, field in
             limit(name).map { $0 - (mapped(field) ?? 0) - stacks }
@@ -146,7 +146,7 @@ package struct MappingLimits {
 
     /// Has all threads take memory from one pool where there is a limit: each thread's own would reserve 64 MiB, used or not.
     /// For the start, before the first thread.
-    package func shareMemory() {
+    public func shareMemory() {
         if memory(receivers: 0) != nil { clinux_share_memory() }
     }
 
@@ -177,10 +177,10 @@ private func firstNumber(_ text: some StringProtocol) -> OutsideNumber? {
 /// Returns memory freed by any thread to the system; glibc by itself retains most of it.
 ///
 /// For use after a rare large operation: it walks all free memory, and blocks its thread meanwhile.
-package func returnFreeMemory() { clinux_return_free_memory() }
+public func returnFreeMemory() { clinux_return_free_memory() }
 
 /// Unmaps the pages of code and constants that were used so far. Pages still needed are mapped again as they are used.
 ///
 /// For the end of the start-up, most of whose code is never needed again. The kernel retains the files in its page
 /// cache; but it can drop unmapped pages at once when memory is short, and they do not count as memory of this process.
-package func releaseFilePages() { clinux_release_file_pages() }
+public func releaseFilePages() { clinux_release_file_pages() }

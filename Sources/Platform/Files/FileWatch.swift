@@ -1,6 +1,6 @@
 import CSystem.Linux
 import Glibc
-package import Scheduling
+public import Scheduling
 
 /// Reports when files are written, replaced, created or removed (inotify(7)). Costs nothing while they do not change.
 ///
@@ -8,7 +8,7 @@ package import Scheduling
 /// link, so the directory of each link on the way is watched too; and it may be bind-mounted and written elsewhere, so the file
 /// itself is watched. For a missing directory, the nearest existing ancestor is watched.
 @Loop
-package final class FileWatch {
+public final class FileWatch {
     /// The most symbolic links that are followed for one file: as many as the kernel follows.
     private static let longestChain = 40
     /// Bytes, for some hundred events; more than that in one turn are read in the next.
@@ -24,7 +24,7 @@ package final class FileWatch {
     /// - Parameters:
     ///   - paths: absolute paths.
     ///   - handler: called after an event for one of them, perhaps several times for one change.
-    package init(
+    public init(
         _ paths: [String], on loop: EventLoop, _ handler: @escaping @Loop () -> Void
     ) throws(SystemError) {
         self.paths = paths
@@ -35,7 +35,7 @@ package final class FileWatch {
     }
 
     /// Stops watching; `handler` is not called any more.
-    package func cancel() {
+    public func cancel() {
         watch.take()?.cancel()
     }
 
@@ -133,12 +133,12 @@ package final class FileWatch {
 }
 
 /// One event of inotify.
-package struct FileEvent: Hashable, Sendable {
+public struct FileEvent: Hashable, Sendable {
     /// The number of its watch; negative when events were lost.
-    package var watch: Int32
-    package var mask: UInt32
+    public var watch: Int32
+    public var mask: UInt32
     /// The name of the file in a watched directory; empty for the watched file or directory itself.
-    package var name: String
+    public var name: String
 
     /// Whether the watched directory itself was moved, removed or unmounted.
     var isOfDirectory: Bool { name.isEmpty }
@@ -147,13 +147,13 @@ package struct FileEvent: Hashable, Sendable {
 }
 
 /// Splits the bytes read from inotify into events; an invalid length ends the parsing.
-package struct FileEvents: Sequence, IteratorProtocol {
+public struct FileEvents: Sequence, IteratorProtocol {
     private static let headerLength = 16
     private var rest: ArraySlice<UInt8>
 
-    package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+    public init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    package mutating func next() -> FileEvent? {
+    public mutating func next() -> FileEvent? {
         guard let watch: UInt32 = rest.native(at: 0), let mask: UInt32 = rest.native(at: 4),
             let length: UInt32 = rest.native(at: 12), Int(length) <= rest.count - Self.headerLength
         else { return nil }

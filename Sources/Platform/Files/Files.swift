@@ -1,4 +1,4 @@
-package import Glibc
+public import Glibc
 
 /// Reads at most the first `limit` bytes of a file. To detect a longer file, pass one more than the longest allowed.
 ///
@@ -6,7 +6,7 @@ package import Glibc
 ///   - limit: bytes; bounds the reading of files such as `/dev/zero`.
 ///   - waits: true reads also a pipe, to its end, however long its writer takes; never where others wait for it.
 /// - Throws: the error of open(2) or read(2), such as `ENOENT`, or `EISDIR` for a directory; `ESPIPE` for a pipe.
-package func readFile(_ path: String, limit: Int, waits: Bool = false) throws(SystemError) -> [UInt8] {
+public func readFile(_ path: String, limit: Int, waits: Bool = false) throws(SystemError) -> [UInt8] {
     let number = unsafe open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
     guard number >= 0 else { throw .last("open \(path)") }
     return try readFile(Descriptor(owning: number), named: path, limit: limit, waits: waits)
@@ -15,7 +15,7 @@ package func readFile(_ path: String, limit: Int, waits: Bool = false) throws(Sy
 /// Reads what is open already in the same way.
 ///
 /// - Parameter path: its name in errors.
-package func readFile(
+public func readFile(
     _ descriptor: consuming Descriptor, named path: String, limit: Int, waits: Bool = false
 ) throws(SystemError) -> [UInt8] {
     var status = stat()
@@ -38,21 +38,21 @@ package func readFile(
 }
 
 /// Reads a text as `readFile` does, without the mark that some editors put before one: U+FEFF in UTF-8.
-package func readText(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
+public func readText(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
     withoutMark(try readFile(path, limit: limit))
 }
 
 /// A text without that mark.
-package func withoutMark(_ content: [UInt8]) -> [UInt8] {
+public func withoutMark(_ content: [UInt8]) -> [UInt8] {
     content.starts(with: [0xef, 0xbb, 0xbf]) ? Array(content[3...]) : content
 }
 
 /// What every user of the machine may do with a file, by the modes of the file and of the folders on the way to it.
-package struct PublicAccess: Equatable, Sendable {
+public struct PublicAccess: Equatable, Sendable {
     /// Read it.
-    package let reads: Bool
+    public let reads: Bool
     /// Change it, or put another one in its place.
-    package let writes: Bool
+    public let writes: Bool
 
     /// Where container engines mount secrets, readable by all: no other user is there.
     private static let mounts = ["/run/secrets/"]
@@ -60,7 +60,7 @@ package struct PublicAccess: Equatable, Sendable {
     /// Nil when there is no such file.
     ///
     /// - Parameter path: links are followed.
-    package init?(of path: String) {
+    public init?(of path: String) {
         guard let resolved = unsafe realpath(path, nil) else { return nil }
         defer { unsafe free(resolved) }
         let file = unsafe String(cString: resolved)
@@ -87,7 +87,7 @@ package struct PublicAccess: Equatable, Sendable {
 /// - Parameter mode: its permission bits, whatever the umask is.
 /// - Throws: `EEXIST` when something is at the path already, a link included. Of a file that cannot be written whole
 ///   nothing is left.
-package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
+public func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let number = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
     guard number >= 0 else { throw .last("make \(path)") }
     let file = Descriptor(owning: number)
@@ -102,7 +102,7 @@ package func createFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
 /// Writes a file that was made just now through to the disk, and gives it the mode that `umask` has taken from it.
 ///
 /// - Parameter path: its name in errors.
-package func writeThrough(
+public func writeThrough(
     _ bytes: [UInt8], to file: borrowing Descriptor, _ path: String, mode: UInt32
 ) throws(SystemError) {
     var status = stat()
@@ -117,7 +117,7 @@ package func writeThrough(
 /// a power cut. Beside it a file that ends in `.new` is made.
 ///
 /// - Parameter mode: its permission bits.
-package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
+public func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let new = path + ".new"
     // Of an earlier attempt that was cut short.
     unsafe unlink(new)
@@ -128,7 +128,7 @@ package func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(
 /// pipe or a device receives the bytes, and stays what it is.
 ///
 /// - Parameter mode: the permission bits of a file.
-package func writeOutput(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
+public func writeOutput(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     var (named, status) = (stat(), stat())
     guard unsafe lstat(path, &named) == 0 else {
         return try replaceFile(path, bytes, mode: mode, by: unusedName(beside: path))
@@ -176,7 +176,7 @@ private func writeAll(_ bytes: [UInt8], to file: borrowing Descriptor, _ path: S
 /// - Parameters:
 ///   - account: the user and the group that will own it; nil: the current ones. Others need root.
 ///   - mode: its permission bits, as far as `umask` leaves them.
-package func makeFolder(
+public func makeFolder(
     of path: String, for account: (user: uid_t, group: gid_t)?, mode: UInt32
 ) throws(SystemError) {
     guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")), slash != path.startIndex else { return }

@@ -3,18 +3,18 @@ import Glibc
 
 /// A folder that stands for `/`, as of an image of a machine: no path and no link below it leads out of it (openat2(2),
 /// Linux 5.6).
-package struct RootFolder: Sendable {
+public struct RootFolder: Sendable {
     /// Empty for this machine's own `/`; otherwise the path of a folder, without a slash at its end.
-    package let path: String
+    public let path: String
 
-    package init(_ path: String) { self.path = path }
+    public init(_ path: String) { self.path = path }
 
     /// Opens a file that is there, closed on exec.
     ///
     /// - Parameters:
     ///   - path: absolute, below the folder.
     ///   - flags: of open(2), without those that make a file.
-    package func open(_ path: String, _ flags: Int32) throws(SystemError) -> Descriptor {
+    public func open(_ path: String, _ flags: Int32) throws(SystemError) -> Descriptor {
         let name = self.path + path
         guard !self.path.isEmpty else {
             let number = unsafe Glibc.open(path, flags | O_CLOEXEC)
@@ -30,12 +30,12 @@ package struct RootFolder: Sendable {
     /// Opens the folder of a file, for calls that take its last name, and follow no link there.
     ///
     /// - Parameter file: absolute.
-    package func openFolder(of file: String) throws(SystemError) -> Descriptor {
+    public func openFolder(of file: String) throws(SystemError) -> Descriptor {
         try open(file.lastIndex(of: "/").map { String(file[...$0]) } ?? "/", Self.place | O_DIRECTORY)
     }
 
     /// The path on this machine of a file that is there, without links.
-    package func place(of file: String) throws(SystemError) -> String {
+    public func place(of file: String) throws(SystemError) -> String {
         let descriptor = try open(file, Self.place)
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/fd/\(descriptor.number)", &buffer, buffer.count)
@@ -48,11 +48,11 @@ package struct RootFolder: Sendable {
 }
 
 /// A folder that belongs to the system, where other programs find their files: what may write there may change them.
-package struct SystemFolder: Sendable {
+public struct SystemFolder: Sendable {
     /// Through all links.
-    package let path: String
+    public let path: String
     /// Whether every user may make files there, and remove their own alone, as in `/tmp`.
-    package let isForAll: Bool
+    public let isForAll: Bool
 
     /// Those of the Filesystem Hierarchy Standard, and systemd's.
     private static let alone: Set<String> = [
@@ -72,7 +72,7 @@ package struct SystemFolder: Sendable {
     /// Nil for a folder that is not the system's.
     ///
     /// - Parameter folder: its path; links are followed where it exists.
-    package init?(_ folder: String) {
+    public init?(_ folder: String) {
         var path = folder
         if let resolved = unsafe realpath(folder, nil) {
             path = unsafe String(cString: resolved)
@@ -93,7 +93,7 @@ package struct SystemFolder: Sendable {
     }
 
     /// The folder of a file; nil when that is not the system's.
-    package init?(of file: String) {
+    public init?(of file: String) {
         guard let slash = file.lastIndex(of: "/") else { return nil }
         self.init(slash == file.startIndex ? "/" : String(file[..<slash]))
     }

@@ -3,15 +3,15 @@ import CNghttp2
 /// One end of an HTTP/2 connection (RFC 9113), by nghttp2: bytes go in and out, and what they bring goes to the peer.
 ///
 /// Streams are objects of the peer's, which retains them for as long as they are attached.
-@safe package final class HTTP2Engine {
-    package enum Role {
+@safe public final class HTTP2Engine {
+    public enum Role {
         case client
         /// - Parameter queuedFrames: how many answers to SETTINGS and PING may wait to be sent.
         case server(in: HTTP2Memory, queuedFrames: Int)
     }
 
     /// Of RFC 9113 section 6.5.2, and of RFC 9218 section 2.1.
-    package enum Setting: Int32, Sendable {
+    public enum Setting: Int32, Sendable {
         case enablePush = 2
         case maxConcurrentStreams = 3
         case initialWindowSize = 4
@@ -23,11 +23,11 @@ import CNghttp2
     /// Outlives nghttp2's session, which the deinitialiser deletes.
     private let memory: HTTP2Memory.Part?
     /// What the engine belongs to, which outlives it. Set before the first byte.
-    package unowned(unsafe) var peer: (any HTTP2Peer)?
+    public unowned(unsafe) var peer: (any HTTP2Peer)?
 
     /// - Parameter window: bytes of the connection's flow-control window. No window is updated but by `consume`.
     /// - Returns: nil without memory.
-    package init?(_ role: Role, _ settings: KeyValuePairs<Setting, UInt32>, window: Int32) {
+    public init?(_ role: Role, _ settings: KeyValuePairs<Setting, UInt32>, window: Int32) {
         var callbacks: OpaquePointer?
         var options: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0, let callbacks = unsafe callbacks else {
@@ -75,7 +75,7 @@ import CNghttp2
     /// Processes received bytes.
     ///
     /// - Returns: 0, or why they are not HTTP/2: the connection cannot be used any more then.
-    package func receive(_ bytes: UnsafeRawBufferPointer) -> Int32 {
+    public func receive(_ bytes: UnsafeRawBufferPointer) -> Int32 {
         let count = unsafe nghttp2_session_mem_recv(
             session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
         return Int32(clamping: min(0, count))
@@ -84,7 +84,7 @@ import CNghttp2
     /// Appends the frames to be sent, until there are at least `limit` bytes or no more frames.
     ///
     /// - Returns: 0, or why there cannot be more.
-    package func takeFrames(into buffer: inout [UInt8], limit: Int) -> Int32 {
+    public func takeFrames(into buffer: inout [UInt8], limit: Int) -> Int32 {
         while buffer.count < limit {
             var bytes: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(session, &bytes)
@@ -95,30 +95,30 @@ import CNghttp2
     }
 
     /// Frames that wait to be sent.
-    package var queued: Int { unsafe nghttp2_session_get_outbound_queue_size(session) }
+    public var queued: Int { unsafe nghttp2_session_get_outbound_queue_size(session) }
 
     /// Whether nothing is left to send or receive.
-    package var isOver: Bool {
+    public var isOver: Bool {
         unsafe nghttp2_session_want_write(session) == 0 && nghttp2_session_want_read(session) == 0
     }
 
     /// Reopens the connection's flow-control window by a received part of a body, for any stream.
-    package func consume(_ count: Int) { unsafe nghttp2_session_consume_connection(session, count) }
+    public func consume(_ count: Int) { unsafe nghttp2_session_consume_connection(session, count) }
 
     // MARK: Streams
 
     /// Whether a client may send a further request: the server is not closing the connection, and identifiers are left.
-    package var mayRequest: Bool { unsafe nghttp2_session_check_request_allowed(session) != 0 }
+    public var mayRequest: Bool { unsafe nghttp2_session_check_request_allowed(session) != 0 }
 
     /// The requests that the server allows at once; `UInt32.max` until it has sent its limit.
-    package var streamLimit: UInt32 {
+    public var streamLimit: UInt32 {
         unsafe nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
     /// Queues a client's request, to which the stream is attached. Those above the server's limit wait.
     ///
     /// - Returns: the stream's identifier, or a negative number that says why there is none.
-    package func request(_ fields: inout HTTP2Fields, hasBody: Bool, for stream: AnyObject) -> Int32 {
+    public func request(_ fields: inout HTTP2Fields, hasBody: Bool, for stream: AnyObject) -> Int32 {
         let object = unsafe Unmanaged.passUnretained(stream).toOpaque()
         return unsafe fields.withPairs { pairs in
             guard hasBody else {
@@ -132,7 +132,7 @@ import CNghttp2
     /// Queues a server's response.
     ///
     /// - Returns: whether it could be.
-    package func respond(_ fields: inout HTTP2Fields, hasBody: Bool, to id: Int32) -> Bool {
+    public func respond(_ fields: inout HTTP2Fields, hasBody: Bool, to id: Int32) -> Bool {
         unsafe fields.withPairs { pairs in
             guard hasBody else {
                 return unsafe nghttp2_submit_response(session, id, pairs.baseAddress, pairs.count, nil) == 0
@@ -143,39 +143,39 @@ import CNghttp2
     }
 
     /// Attaches an object to a stream; nil: the stream is not reported any more.
-    package func attach(_ stream: AnyObject?, to id: Int32) {
+    public func attach(_ stream: AnyObject?, to id: Int32) {
         let object = unsafe stream.map { unsafe Unmanaged.passUnretained($0).toOpaque() }
         unsafe nghttp2_session_set_stream_user_data(session, id, object)
     }
 
     /// Whether an object is attached to a stream whose header was sent or received.
-    package func hasStream(_ id: Int32) -> Bool { unsafe nghttp2_session_get_stream_user_data(session, id) != nil }
+    public func hasStream(_ id: Int32) -> Bool { unsafe nghttp2_session_get_stream_user_data(session, id) != nil }
 
-    package func reset(_ id: Int32, _ code: HTTP2Code) {
+    public func reset(_ id: Int32, _ code: HTTP2Code) {
         unsafe nghttp2_submit_rst_stream(session, Self.noFlags, id, code.rawValue)
     }
 
     // MARK: Connection
 
     /// Asks the other end for a sign of life; what it sends says nothing of any request.
-    package func ping() { unsafe nghttp2_submit_ping(session, Self.noFlags, nil) }
+    public func ping() { unsafe nghttp2_submit_ping(session, Self.noFlags, nil) }
 
     /// Says that no further stream is taken; those that there are go on.
-    package func goAway() {
+    public func goAway() {
         unsafe nghttp2_submit_goaway(
             session, Self.noFlags, nghttp2_session_get_last_proc_stream_id(session), HTTP2Code.none.rawValue, nil, 0)
     }
 
     /// Ends the connection with all its streams once that is sent.
-    package func terminate(_ code: HTTP2Code) { unsafe nghttp2_session_terminate_session(session, code.rawValue) }
+    public func terminate(_ code: HTTP2Code) { unsafe nghttp2_session_terminate_session(session, code.rawValue) }
 
     /// Why a stream ended, for people.
-    package static func reason(_ code: HTTP2Code) -> String {
+    public static func reason(_ code: HTTP2Code) -> String {
         unsafe "HTTP/2: the stream was reset (\(String(cString: nghttp2_http2_strerror(code.rawValue))))"
     }
 
     /// What one of the engine's negative numbers says.
-    package static func text(_ code: Int32) -> String { unsafe "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
+    public static func text(_ code: Int32) -> String { unsafe "HTTP/2: \(String(cString: nghttp2_strerror(code)))" }
 }
 
 // nghttp2's callbacks, called inside our calls to it.

@@ -6,15 +6,15 @@ import CSystem.Linux
 /// nghttp2 reserves 16 KiB for a frame to send, for as long as an engine lives. Here an engine has six pages of its own for
 /// that, its streams and itself: with only ever short frames to make it touches two of the six. All of them go back to the
 /// system with the engine. Without memory for them, all is malloc's.
-@safe package final class HTTP2Memory {
+@safe public final class HTTP2Memory {
     fileprivate let slots: OpaquePointer?
 
-    package init() { unsafe slots = unsafe clinux_slots_new(DescriptorBudget.encryptedConnections) }
+    public init() { unsafe slots = unsafe clinux_slots_new(DescriptorBudget.encryptedConnections) }
 
     deinit { unsafe clinux_slots_delete(slots) }
 
     /// Bytes that the large blocks of all engines take now.
-    package var resident: Int { unsafe clinux_slots_resident(slots) }
+    public var resident: Int { unsafe clinux_slots_resident(slots) }
 
     /// The part of one engine, which must be gone before it.
     @safe struct Part: ~Copyable {

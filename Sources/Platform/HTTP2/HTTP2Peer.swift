@@ -2,7 +2,7 @@ import CNghttp2
 
 /// What an HTTP/2 connection brings, for the end that has the engine. Each is called inside a call of its `HTTP2Engine`, with the
 /// stream that was attached; nil: none is, any more.
-package protocol HTTP2Peer: AnyObject {
+public protocol HTTP2Peer: AnyObject {
     /// A frame begins.
     ///
     /// - Returns: whether the rules allow it; if not, the connection ends with an error of the other end's.
@@ -30,8 +30,8 @@ package protocol HTTP2Peer: AnyObject {
 }
 
 /// The header of a frame (RFC 9113 section 4.1).
-package struct HTTP2Frame {
-    package enum Kind: Sendable {
+public struct HTTP2Frame {
+    public enum Kind: Sendable {
         case data
         /// - Parameter isRequest: whether it opens a request of the other end's.
         case headers(isRequest: Bool)
@@ -39,44 +39,44 @@ package struct HTTP2Frame {
         case other
     }
 
-    package let kind: Kind
-    package let stream: Int32
+    public let kind: Kind
+    public let stream: Int32
     /// Bytes after the frame's header.
-    package let length: Int
+    public let length: Int
     /// Whether the other end sends no more on the stream.
-    package let endsStream: Bool
+    public let endsStream: Bool
 }
 
 /// Why a stream or a connection ends (RFC 9113 section 7).
-package struct HTTP2Code: RawRepresentable, Hashable, Sendable {
-    package let rawValue: UInt32
+public struct HTTP2Code: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt32
 
-    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    package static let none = HTTP2Code(rawValue: 0)
-    package static let protocolError = HTTP2Code(rawValue: 1)
+    public static let none = HTTP2Code(rawValue: 0)
+    public static let protocolError = HTTP2Code(rawValue: 1)
     /// The server has not processed it.
-    package static let refusedStream = HTTP2Code(rawValue: 7)
-    package static let cancel = HTTP2Code(rawValue: 8)
-    package static let enhanceYourCalm = HTTP2Code(rawValue: 11)
+    public static let refusedStream = HTTP2Code(rawValue: 7)
+    public static let cancel = HTTP2Code(rawValue: 8)
+    public static let enhanceYourCalm = HTTP2Code(rawValue: 11)
     /// It must be sent over HTTP/1.1.
-    package static let downgraded = HTTP2Code(rawValue: 13)
+    public static let downgraded = HTTP2Code(rawValue: 13)
 }
 
 /// The header of an HTTP/2 request or response in nghttp2's form: lower-case names, and values, in one contiguous buffer.
-package struct HTTP2Fields {
+public struct HTTP2Fields {
     private var bytes: [UInt8] = []
     private var lengths: [(name: Int, value: Int, flags: UInt8)] = []
 
-    package init() {}
+    public init() {}
 
-    package var count: Int { lengths.count }
+    public var count: Int { lengths.count }
 
     /// - Parameters:
     ///   - name: in lower case.
     ///   - isIndexed: whether the table of header compression takes up the field. With a value that differs from one message
     ///     to the next it would only fill the table: 10 KiB of memory for as long as the connection lasts.
-    package mutating func add(_ name: String, _ value: String, isIndexed: Bool = true) {
+    public mutating func add(_ name: String, _ value: String, isIndexed: Bool = true) {
         var (name, value) = (name, value)
         let before = bytes.count
         name.withUTF8 { unsafe bytes.append(contentsOf: $0) }
@@ -87,7 +87,7 @@ package struct HTTP2Fields {
     }
 
     /// Removes all but the first `count` fields, and retains the memory.
-    package mutating func removeAll(after count: Int) {
+    public mutating func removeAll(after count: Int) {
         for length in lengths[count...] { bytes.removeLast(length.name + length.value) }
         lengths.removeLast(lengths.count - count)
     }

@@ -1,5 +1,5 @@
-package import Logging
-package import Scheduling
+public import Logging
+public import Scheduling
 
 /// Logs messages that may be frequent: one line a minute for each kind and subject, with the number of messages.
 ///
@@ -7,12 +7,12 @@ package import Scheduling
 /// them is logged with the count, which starts another minute. So however many queries fail, the number of lines
 /// depends on the number of subjects only.
 @Loop
-package final class EventLog: Sendable {
+public final class EventLog: Sendable {
     /// The least time between two lines of one kind about one subject.
-    package nonisolated static let interval: Duration = .seconds(60)
+    public nonisolated static let interval: Duration = .seconds(60)
     /// Subjects that are distinguished at once; beyond, all of a kind count as one. Bounded, since addresses of
     /// services may come from the network.
-    package nonisolated static let subjectLimit = 1_024
+    public nonisolated static let subjectLimit = 1_024
 
     private struct Key: Hashable {
         let kind: LogKind
@@ -29,24 +29,24 @@ package final class EventLog: Sendable {
     }
 
     /// For messages that cannot be frequent.
-    package nonisolated let logger: Logger
+    public nonisolated let logger: Logger
     private let clock: any LoopClock
     private var windows: [Key: Window] = [:]
     /// No window ends before it.
     private var earliestEnd: Instant?
 
-    package nonisolated init(_ logger: Logger, clock: any LoopClock) {
+    public nonisolated init(_ logger: Logger, clock: any LoopClock) {
         self.logger = logger
         self.clock = clock
     }
 
     /// Logs a message, or counts it.
-    package func report(_ kind: LogKind, about subject: String = "", _ text: String, _ fields: Logger.Metadata = [:]) {
+    public func report(_ kind: LogKind, about subject: String = "", _ text: String, _ fields: Logger.Metadata = [:]) {
         report(LogMessage(kind, about: subject, text, fields))
     }
 
     /// Logs the message, or counts it.
-    package func report(_ message: LogMessage) {
+    public func report(_ message: LogMessage) {
         guard message.kind.level >= logger.logLevel else { return }
         forgetEnded()
         var key = Key(kind: message.kind, subject: message.subject)
@@ -65,7 +65,7 @@ package final class EventLog: Sendable {
     }
 
     /// Logs the messages that were only counted so far.
-    package func finish() {
+    public func finish() {
         for (key, window) in windows {
             window.summary?.cancel()
             windows[key] = nil
@@ -107,16 +107,16 @@ package final class EventLog: Sendable {
 }
 
 /// A log message that may be frequent.
-package struct LogMessage: Sendable {
-    package let kind: LogKind
+public struct LogMessage: Sendable {
+    public let kind: LogKind
     /// The subject, such as an address: the rate of lines is limited for each subject of a kind.
-    package let subject: String
+    public let subject: String
     /// One line for people; control characters, which may come from the network, are escaped when it is written.
-    package let text: String
+    public let text: String
     /// The same content for programs.
-    package let fields: Logger.Metadata
+    public let fields: Logger.Metadata
 
-    package init(_ kind: LogKind, about subject: String, _ text: String, _ fields: Logger.Metadata = [:]) {
+    public init(_ kind: LogKind, about subject: String, _ text: String, _ fields: Logger.Metadata = [:]) {
         self.kind = kind
         self.subject = subject
         self.text = text

@@ -5,7 +5,7 @@ import Scheduling
 import Synchronization
 
 /// The format of log lines.
-package enum LogStyle: String, Sendable, CaseIterable {
+public enum LogStyle: String, Sendable, CaseIterable {
     /// Text, for people.
     case text
     /// One JSON object per line, for programs.
@@ -102,15 +102,15 @@ extension Logger.Level {
 }
 
 /// A date and time in UTC, as logs and records show it.
-package struct UTCTime: Sendable {
+public struct UTCTime: Sendable {
     /// Milliseconds since 1970, without leap seconds.
     private let milliseconds: Int64
 
     /// - Parameter milliseconds: since 1970, without leap seconds.
-    package init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// By the system clock.
-    package static var now: UTCTime {
+    public static var now: UTCTime {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return UTCTime(milliseconds: Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000)
@@ -119,7 +119,7 @@ package struct UTCTime: Sendable {
 
 extension UTCTime: CustomStringConvertible {
     /// ISO 8601, such as `2026-08-01T12:34:56.789Z`.
-    package var description: String {
+    public var description: String {
         let (days, ofDay) = milliseconds.floored(by: 86_400_000)
         let date = UTCDate(daysSince1970: days)
         let seconds = ofDay / 1_000
@@ -135,14 +135,14 @@ extension UTCTime: CustomStringConvertible {
 }
 
 /// A duration, printed in milliseconds with three decimals.
-package struct Milliseconds: CustomStringConvertible, Sendable {
-    package let microseconds: Int64
+public struct Milliseconds: CustomStringConvertible, Sendable {
+    public let microseconds: Int64
 
     /// - Parameter duration: a negative one counts as zero.
-    package init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }
+    public init(_ duration: Duration) { microseconds = max(0, duration.nanoseconds / 1_000) }
 
     /// As in `12.345`.
-    package var description: String {
+    public var description: String {
         "\(microseconds / 1_000).\(String(1_000 + microseconds % 1_000).dropFirst())"
     }
 }

@@ -1,7 +1,7 @@
-package import Logging
+public import Logging
 
 /// The kinds of log messages: a name, which does not change between versions, and a level.
-package enum LogKind: String, CaseIterable, Sendable {
+public enum LogKind: String, CaseIterable, Sendable {
     // MARK: Start and end
     case configurationWarning = "configuration.warning"
     case startDescriptors = "start.descriptors"
@@ -106,7 +106,7 @@ package enum LogKind: String, CaseIterable, Sendable {
     case dnstapConnected = "dnstap.connected"
     case dnstapDropped = "dnstap.dropped"
 
-    package var level: Logger.Level {
+    public var level: Logger.Level {
         switch self {
         case .startMemory, .startUser, .startSandbox, .startServing, .startSocketsAdopted, .query, .diskLoaded,
             .providerAddresses, .providerBilled:
@@ -139,7 +139,7 @@ extension Logger {
     /// Logs a message that cannot be frequent; messages caused by faults or clients go through `EventLog`.
     ///
     /// - Parameter fields: further members of the JSON object; the text has the same content.
-    package func log(_ kind: LogKind, _ text: @autoclosure () -> String, _ fields: Logger.Metadata = [:]) {
+    public func log(_ kind: LogKind, _ text: @autoclosure () -> String, _ fields: Logger.Metadata = [:]) {
         log(level: kind.level, "\(text())", metadata: kind.fields(fields))
     }
 }

@@ -1,10 +1,10 @@
-import Glibc
-package import Logging
+public import Glibc
+public import Logging
 import Scheduling
 import Synchronization
 
 /// The log of the process, on standard error. A reload may change its level and its style.
-package final class LogOutput: Sendable {
+public final class LogOutput: Sendable {
     private let writer: LogWriter
     private let formatter: LogFormatter
     /// The index of the level among all of them.
@@ -16,7 +16,7 @@ package final class LogOutput: Sendable {
     ///   - journalStream: the value of the environment variable `JOURNAL_STREAM`.
     ///   - descriptor: stays open for ever.
     /// - Throws: when the limit of threads or descriptors is reached.
-    package init(
+    public init(
         _ style: LogStyle, level: Logger.Level, journalStream: String?, to descriptor: Int32 = STDERR_FILENO
     ) throws(SystemError) {
         let formatter = LogFormatter(style, isJournal: isJournal(descriptor, journalStream))
@@ -31,18 +31,18 @@ package final class LogOutput: Sendable {
     }
 
     /// The least severe level that is logged, for every logger made here.
-    package var level: Logger.Level { Logger.Level.allCases[threshold.load(ordering: .relaxed)] }
+    public var level: Logger.Level { Logger.Level.allCases[threshold.load(ordering: .relaxed)] }
 
-    package func set(_ style: LogStyle, level: Logger.Level) {
+    public func set(_ style: LogStyle, level: Logger.Level) {
         formatter.set(style)
         threshold.store(level.index, ordering: .relaxed)
     }
 
     /// A logger that writes here.
-    package var logger: Logger { Logger(label: "httpdnsd") { _ in OutputLogHandler(output: self) } }
+    public var logger: Logger { Logger(label: "httpdnsd") { _ in OutputLogHandler(output: self) } }
 
     /// Writes a line at any level; for output that has its own option, such as the query log.
-    package func write(_ kind: LogKind, _ text: String, _ fields: Logger.Metadata) {
+    public func write(_ kind: LogKind, _ text: String, _ fields: Logger.Metadata) {
         write(kind.level, text, kind.fields(fields))
     }
 
@@ -51,13 +51,13 @@ package final class LogOutput: Sendable {
     }
 
     /// Lets the thread that writes do `errand` before the next line, such as giving up rights. Does not wait for it.
-    package func performOnThread(_ errand: @escaping @Sendable () -> Void) { writer.perform(errand) }
+    public func performOnThread(_ errand: @escaping @Sendable () -> Void) { writer.perform(errand) }
 
     /// Waits until everything is written, `limit` at most. Blocks its thread: for start and exit.
-    package func flush(within limit: Duration) { writer.flush(within: limit) }
+    public func flush(within limit: Duration) { writer.flush(within: limit) }
 
     /// Like `flush`, and ends the thread. Messages logged afterwards are lost.
-    package func finish(within limit: Duration) { writer.finish(within: limit) }
+    public func finish(within limit: Duration) { writer.finish(within: limit) }
 }
 
 extension Logger.Level {

@@ -1,6 +1,6 @@
 import CSystem.Linux
 import Glibc
-package import Scheduling
+public import Scheduling
 import Synchronization
 
 /// The event loop, one thread, which waits for descriptors (epoll), timers (one timerfd) and other threads (one
@@ -10,23 +10,23 @@ import Synchronization
 /// due timers, run the jobs of `Loop.executor`, and then the work deferred to the turn's end. Without work it blocks
 /// with no time-out at all, so an idle process is never woken.
 @Loop
-@safe package final class EventLoop: LoopClock {
+@safe public final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
     private nonisolated static let wakeKey = UInt64.max
     private nonisolated static let timerKey = UInt64.max - 1
 
     /// The interface of this loop for other threads.
-    package nonisolated let waker: LoopWaker
+    public nonisolated let waker: LoopWaker
     private nonisolated let watches: WatchTable
     private nonisolated let timer: Descriptor
     private nonisolated(unsafe) let ready: UnsafeMutablePointer<clinux_ready>
 
     /// The present time on CLOCK_BOOTTIME, read once per turn.
-    package var now: Instant { turnBegan }
+    public var now: Instant { turnBegan }
     /// Private, and read through `now`: so the compiler sees every access, and the runtime has none to check.
     private var turnBegan: Instant
     /// How often the loop has returned from waiting, since it started.
-    package var turns: UInt64 { turnCount }
+    public var turns: UInt64 { turnCount }
     private var turnCount: UInt64 = 0
     private var timers = TimerQueue()
     /// When the earliest timer is due, as last determined; nil: there is none.
@@ -51,7 +51,7 @@ import Synchronization
     }
 
     /// Creates the descriptors; watches and timers may be set before `run()`.
-    package nonisolated init() throws(SystemError) {
+    public nonisolated init() throws(SystemError) {
         waker = try LoopWaker()
         watches = try WatchTable()
         timer = Descriptor(owning: try checked(clinux_timerfd_create(), "create timerfd"))
@@ -69,7 +69,7 @@ import Synchronization
     deinit { unsafe ready.deallocate() }
 
     /// Makes the calling thread the loop's and runs the loop until `stop()`. Once in the life of a process.
-    package nonisolated func run() {
+    public nonisolated func run() {
         waker.adoptCurrentThread()
         Loop.executor.attach(waker)
         Loop.assumeIsolated {
@@ -79,9 +79,9 @@ import Synchronization
     }
 
     /// Makes `run()` return after the current turn. May be called from any thread; safe in a signal handler.
-    package nonisolated func stop() { waker.stop() }
+    public nonisolated func stop() { waker.stop() }
 
-    package func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
+    public func schedule(at instant: Instant, _ body: @escaping @Loop () -> Void) -> LoopTimer {
         let timer = LoopTimer(body)
         timers.add(timer, at: instant)
         return timer
@@ -93,7 +93,7 @@ import Synchronization
     /// Any pollable descriptor is allowed, also one owned by a C library, and another epoll. An older watch of the same
     /// number ends: its descriptor must have been closed. Errors and hang-ups are delivered as both interests.
     /// - Throws: `EPERM` for a regular file, `EBADF` for an invalid number, `ENOSPC`, `ENOMEM`.
-    package func watch(
+    public func watch(
         _ descriptor: Int32, for interest: Interest, _ handler: @escaping @Loop (Interest) -> Void
     ) throws(SystemError) -> Watch {
         try watches.add(descriptor, for: interest, handler)
@@ -102,7 +102,7 @@ import Synchronization
     /// Calls `work` once, after all other work of this turn and before the loop waits again: for work that is cheaper
     /// done once for many items. Work deferred from within `work` runs at the end of the next turn, which does not
     /// wait.
-    package func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
+    public func atTurnEnd(_ work: @escaping @Loop () -> Void) { endings.append(Ending(act: work)) }
 
     /// Calls `act` in every turn, before ready descriptors are delivered. While `hasMore` is true at the turn's end,
     /// the next turn does not wait. For mailboxes.
@@ -180,7 +180,7 @@ extension Loop {
     ///
     /// Stops the process when that is not so. Pointers that a callback received from C are not `Sendable`: rebind them
     /// as `nonisolated(unsafe) let` before they are captured.
-    package nonisolated static func assumeIsolated<Value: Sendable>(
+    public nonisolated static func assumeIsolated<Value: Sendable>(
         _ operation: @Loop () throws -> Value
     ) rethrows -> Value {
         // The runtime's own check asks a queue behind a lock; on any other thread it stops the process.
@@ -194,28 +194,28 @@ extension Loop {
 
 extension Duration {
     /// As the time limit of poll(2), in milliseconds, rounded up. Of what is over it is 0: a negative one would be for ever.
-    package var pollTimeout: Int32 {
+    public var pollTimeout: Int32 {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
         return Int32(clamping: max(0, rest > 0 ? whole + 1 : whole))
     }
 }
 
 /// An event counter that wakes a waiting thread; a post while no thread waits is not lost.
-package struct EventCounter: ~Copyable, Sendable {
+public struct EventCounter: ~Copyable, Sendable {
     fileprivate let descriptor: Descriptor
 
     /// - Throws: when the limit of descriptors is reached.
-    package init() throws(SystemError) {
+    public init() throws(SystemError) {
         descriptor = Descriptor(owning: try checked(clinux_eventfd_create(), "create eventfd"))
     }
 
     /// Increments the counter. May be called from any thread; never waits.
-    package func post() { _ = clinux_eventfd_post(descriptor.number) }
+    public func post() { _ = clinux_eventfd_post(descriptor.number) }
 
     /// Waits until the counter was incremented since the last call, or a signal arrived. Blocks its thread.
     ///
     /// - Parameter limit: the longest wait; nil: unlimited.
-    package func wait(atMost limit: Duration? = nil) {
+    public func wait(atMost limit: Duration? = nil) {
         var entry = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
         guard unsafe poll(&entry, 1, limit?.pollTimeout ?? -1) > 0 else { return }
         var count: UInt64 = 0
@@ -224,7 +224,7 @@ package struct EventCounter: ~Copyable, Sendable {
 }
 
 /// The part of the event loop for other threads: they can wake it, stop it, and check whether they are its thread.
-package final class LoopWaker: LoopThread {
+public final class LoopWaker: LoopThread {
     private let event: EventCounter
     /// `pthread_self` of the running thread; 0 before it runs.
     private let thread = Atomic<UInt>(0)
@@ -239,9 +239,9 @@ package final class LoopWaker: LoopThread {
     /// The counter that becomes readable at a wake-up; watched edge-triggered, so it is never read.
     var descriptor: Int32 { event.descriptor.number }
 
-    package func wake() { event.post() }
+    public func wake() { event.post() }
 
-    package func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
+    public func isCurrent() -> Bool { thread.load(ordering: .relaxed) == currentThread() }
 
     /// Makes the calling thread the loop's.
     func adoptCurrentThread() {
@@ -255,7 +255,7 @@ package final class LoopWaker: LoopThread {
     var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
     /// Ends `EventLoop.run()` after the current turn. May be called from any thread; safe in a signal handler.
-    package func stop() {
+    public func stop() {
         stopping.store(true, ordering: .releasing)
         wake()
     }
@@ -266,7 +266,7 @@ private func currentThread() -> UInt { UInt(pthread_self()) }
 
 extension Instant {
     /// The present time on CLOCK_BOOTTIME. May be called from any thread; costs no system call.
-    package static var bootTime: Instant {
+    public static var bootTime: Instant {
         var time = timespec()
         _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))

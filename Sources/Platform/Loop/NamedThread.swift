@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It inherits the signal mask of its creator, except that `interrupt` reaches it: block signals first. Unless joined, it
 /// runs detached.
-package final class NamedThread: Sendable {
+public final class NamedThread: Sendable {
     /// The thread to join; nil once joined.
     private let handle: Mutex<pthread_t?>
 
@@ -14,7 +14,7 @@ package final class NamedThread: Sendable {
     ///
     /// - Parameter name: shown by `top -H`; cut after 15 bytes.
     /// - Throws: `EAGAIN` when the limit of threads or memory is reached.
-    package init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    public init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
         var thread = pthread_t()
         let start = unsafe Unmanaged.passRetained(ThreadStart(name: name, body: body))
         let result = unsafe pthread_create(&thread, nil, runThread, start.toOpaque())
@@ -28,7 +28,7 @@ package final class NamedThread: Sendable {
     /// Runs `body`, which may block, on a new thread, and returns its result.
     ///
     /// - Throws: when no thread can be created.
-    package static func run<Value: Sendable>(
+    public static func run<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable () -> Value
     ) async throws(SystemError) -> Value {
         let result: Result<Value, SystemError> = await withCheckedContinuation { continuation in
@@ -46,18 +46,18 @@ package final class NamedThread: Sendable {
     }
 
     /// Lets `interrupt` do its work: called once, before it.
-    package static func allowInterrupts() { clinux_make_threads_interruptible() }
+    public static func allowInterrupts() { clinux_make_threads_interruptible() }
 
     /// Makes the system call in which the thread waits fail with `EINTR`. Does nothing to a thread that does not wait, or
     /// was joined.
-    package func interrupt() {
+    public func interrupt() {
         handle.withLock { handle in
             if let handle { pthread_kill(handle, SIGURG) }
         }
     }
 
     /// Waits for the thread to end. Blocks: not for the loop, except at exit. A second call returns at once.
-    package func join() {
+    public func join() {
         if let thread = handle.withLock({ $0.take() }) { pthread_join(thread, nil) }
     }
 }

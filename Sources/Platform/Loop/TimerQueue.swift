@@ -1,4 +1,4 @@
-package import Scheduling
+public import Scheduling
 
 /// Timers by due time, the earliest first; equal ones in the order in which they were added.
 ///
@@ -8,7 +8,7 @@ package import Scheduling
 /// the front, or until there are twice as many timers as after the last cleaning: so at most half of a large queue is
 /// cancelled timers.
 @Loop
-package struct TimerQueue {
+public struct TimerQueue {
     private struct Entry {
         let instant: Instant
         let serial: UInt64
@@ -89,14 +89,14 @@ package struct TimerQueue {
     private var rows: [Row] = []
     private var cleanAt = Self.smallest
     /// The serial of the next timer added; never reused.
-    package private(set) var nextSerial: UInt64 = 0
+    public private(set) var nextSerial: UInt64 = 0
 
-    package nonisolated init() {}
+    public nonisolated init() {}
 
     /// The number of entries, cancelled ones included.
-    package private(set) var count = 0
+    public private(set) var count = 0
 
-    package mutating func add(_ timer: LoopTimer, at instant: Instant) {
+    public mutating func add(_ timer: LoopTimer, at instant: Instant) {
         if count >= cleanAt { clean() }
         let entry = Entry(instant: instant, serial: nextSerial, timer: timer)
         nextSerial += 1
@@ -130,7 +130,7 @@ package struct TimerQueue {
     }
 
     /// When the earliest pending timer is due; `nil` when there is none.
-    package mutating func nextDue() -> Instant? {
+    public mutating func nextDue() -> Instant? {
         guard let row = front() else { return nil }
         return rows[row].first.instant
     }
@@ -138,7 +138,7 @@ package struct TimerQueue {
     /// Removes and returns the earliest pending timer if it is due at `now` and was added before `serial` was assigned.
     ///
     /// The bound lets a caller run the due timers without running those that they add in turn.
-    package mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
+    public mutating func popDue(at now: Instant, before serial: UInt64 = .max) -> LoopTimer? {
         guard let row = front() else { return nil }
         let first = rows[row].first
         guard first.instant <= now, first.serial < serial else { return nil }

@@ -1,17 +1,17 @@
 import CSystem.Linux
 import Glibc
-package import Scheduling
+public import Scheduling
 
 /// The kinds of readiness of a watched descriptor.
-package struct Interest: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+public struct Interest: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// Reading or accepting will not block.
-    package static let readable = Interest(rawValue: 1)
+    public static let readable = Interest(rawValue: 1)
     /// Writing will not block.
-    package static let writable = Interest(rawValue: 2)
+    public static let writable = Interest(rawValue: 2)
 
     /// Converts epoll's bits; an error or a hang-up counts as both, since either call will then report it.
     init(events: UInt32) {
@@ -31,8 +31,8 @@ package struct Interest: OptionSet, Hashable, Sendable {
 /// The loop retains the watch, and with it the handler; releasing the reference cancels nothing. The descriptor belongs
 /// to its owner: the watch never closes it, and may be cancelled before or after it was closed.
 @Loop
-package final class Watch: Sendable {
-    package let descriptor: Int32
+public final class Watch: Sendable {
+    public let descriptor: Int32
     /// Distinguishes this watch's events from those of an earlier one of the same number.
     private let serial: UInt32
     private var handler: (@Loop (Interest) -> Void)?
@@ -53,20 +53,20 @@ package final class Watch: Sendable {
     fileprivate var key: UInt64 { UInt64(serial) << 32 | UInt64(UInt32(bitPattern: descriptor)) }
 
     /// Whether events may still be delivered.
-    package var isActive: Bool { handler != nil }
+    public var isActive: Bool { handler != nil }
 
     /// Changes the interests. With an empty set nothing is delivered, not even errors; does nothing once cancelled.
     ///
     /// - Returns: false when the kernel refused, for want of memory or since too many descriptors are watched: the interests
     ///   are as before then, and another call tries again.
     @discardableResult
-    package func update(_ interest: Interest) -> Bool {
+    public func update(_ interest: Interest) -> Bool {
         guard isActive, interest != self.interest else { return true }
         return (try? apply(interest)) != nil
     }
 
     /// Ends the watch: no event is delivered after this returns, not even one already fetched.
-    package func cancel() {
+    public func cancel() {
         guard isActive else { return }
         table?.forget(self)
         retire()

@@ -1,45 +1,45 @@
 import CSystem.Linux
-package import DNSWire
+public import DNSWire
 import Glibc
-package import Scheduling
+public import Scheduling
 
 /// Finds which addresses are unreachable because the interface of their route has no carrier.
 ///
 /// A packet sent there is lost, and does harm: with the first one the kernel begins neighbour discovery, and it retries
 /// only after a second, even when the cable is plugged in right after. So nothing is sent there.
 @Loop
-package final class NetworkPaths {
+public final class NetworkPaths {
     /// A route of the kernel.
-    package struct Route: Equatable, Sendable {
+    public struct Route: Equatable, Sendable {
         /// The index of its interface.
-        package var interface: UInt32
+        public var interface: UInt32
         /// The address that packets are sent from; nil: the kernel reports none.
-        package var source: IPAddress?
+        public var source: IPAddress?
 
-        package init(interface: UInt32, source: IPAddress? = nil) {
+        public init(interface: UInt32, source: IPAddress? = nil) {
             self.interface = interface
             self.source = source
         }
     }
 
     /// Returns the route to an address; nil when there is none or the kernel does not report it.
-    package typealias Lookup = @Loop (IPAddress) -> Route?
+    public typealias Lookup = @Loop (IPAddress) -> Route?
 
     private let kernelRoute: Lookup
     /// Indices of the interfaces that have an address but no carrier. Empty where the network cannot be watched.
     private var deadLinks: Set<UInt32> = []
     /// The prefix by which the network translates IPv4 addresses; nil: it does not, as far as is known.
-    package var translator: NAT64Prefix?
+    public var translator: NAT64Prefix?
 
     /// - Parameter route: asks the kernel, unless replaced in a test.
-    package nonisolated init(route: @escaping Lookup = NetworkPaths.kernelRoute) { kernelRoute = route }
+    public nonisolated init(route: @escaping Lookup = NetworkPaths.kernelRoute) { kernelRoute = route }
 
-    package func update(deadLinks: Set<UInt32>) { self.deadLinks = deadLinks }
+    public func update(deadLinks: Set<UInt32>) { self.deadLinks = deadLinks }
 
     /// The reason why sending to `address` is useless; nil when it is not.
     ///
     /// Costs nothing while all links have a carrier, and otherwise a look-up in the kernel's routes.
-    package func unreachableReason(for address: IPAddress) -> String? {
+    public func unreachableReason(for address: IPAddress) -> String? {
         // A link-local address exists on every link: the routes do not say which one is meant.
         guard !deadLinks.isEmpty, !address.isLinkLocal else { return nil }
         guard let route = kernelRoute(address), deadLinks.contains(route.interface) else { return nil }
@@ -47,7 +47,7 @@ package final class NetworkPaths {
     }
 
     /// Whether the kernel has a route to `address`, with or without a carrier; asks the kernel each time.
-    package func hasRoute(to address: IPAddress) -> Bool { route(to: address) != nil }
+    public func hasRoute(to address: IPAddress) -> Bool { route(to: address) != nil }
 
     /// A link-local source is an address that a host chose for want of another one (RFC 3927): its packets do not leave
     /// the link, whatever a default route says.
@@ -60,14 +60,14 @@ package final class NetworkPaths {
 
     /// The address to connect to for `address`: where there is no way to an IPv4 address but through the network's translator,
     /// the one that stands for it; else itself. Asks the kernel each time while there is a translator.
-    package func reached(_ address: IPAddress) -> IPAddress {
+    public func reached(_ address: IPAddress) -> IPAddress {
         guard let translator, !hasRoute(to: address) else { return address }
         return translator.address(for: address) ?? address
     }
 
     /// Whether the kernel knows a way to the IPv6 Internet and none to the IPv4 one: to the addresses of a root server of DNS,
     /// to which nothing is sent. Asks it each time.
-    package var isIPv6Only: Bool { !hasRoute(to: Self.rootServer.ipv4) && hasRoute(to: Self.rootServer.ipv6) }
+    public var isIPv6Only: Bool { !hasRoute(to: Self.rootServer.ipv4) && hasRoute(to: Self.rootServer.ipv6) }
 
     /// a.root-servers.net: 198.41.0.4 and 2001:503:ba3e::2:30.
     private static let rootServer: (ipv4: IPAddress, ipv6: IPAddress) = (
@@ -78,7 +78,7 @@ package final class NetworkPaths {
     /// carrier on its interface. On a network without IPv4, IPv6 comes first, and the reverse.
     ///
     /// Asks the kernel each time, so only for infrequent use.
-    package func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
+    public func routedFirst(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard addresses.count > 1 else { return addresses }
         let hasRoute = addresses.map { route(to: $0.ip).map { !deadLinks.contains($0.interface) } ?? false }
         let order = addresses.indices.filter { hasRoute[$0] } + addresses.indices.filter { !hasRoute[$0] }
@@ -86,13 +86,13 @@ package final class NetworkPaths {
     }
 
     /// The ways to these addresses, and to the Internet; asks the kernel for each.
-    package func ways(to addresses: [IPAddress]) -> NetworkWays {
+    public func ways(to addresses: [IPAddress]) -> NetworkWays {
         let all = Set(addresses + [Self.rootServer.ipv4, Self.rootServer.ipv6])
         return NetworkWays(routes: Dictionary(uniqueKeysWithValues: all.map { ($0, route(to: $0)) }))
     }
 
     /// What the kernel says.
-    package static func kernelRoute(to address: IPAddress) -> Route? {
+    public static func kernelRoute(to address: IPAddress) -> Route? {
         let family: Int32 =
             switch address {
             case .v4: AF_INET
@@ -108,13 +108,13 @@ package final class NetworkPaths {
 
 /// The ways from here to what is asked. A machine changes its addresses, links and routes all the time, for containers and
 /// for the addresses of its services: it is on another network only when that concerns one of these.
-package struct NetworkWays: Sendable {
+public struct NetworkWays: Sendable {
     /// By destination; nil: no route leads there.
     fileprivate let routes: [IPAddress: NetworkPaths.Route?]
 
     /// Whether one of them may have been another one for a moment, whatever they are now: its link, its source address or a
     /// route that may lead there has changed. A network that follows another one may give the same addresses.
-    package func areTouched(by sign: NetworkSign) -> Bool {
+    public func areTouched(by sign: NetworkSign) -> Bool {
         switch sign {
         case .link(let index): routes.values.contains { $0?.interface == index }
         case .newAddress: false
@@ -126,7 +126,7 @@ package struct NetworkWays: Sendable {
 
     /// Whether a destination of both is reached by another link, or only now, or no longer. A source may change by itself
     /// (RFC 8981).
-    package func differ(from earlier: NetworkWays) -> Bool {
+    public func differ(from earlier: NetworkWays) -> Bool {
         routes.contains { address, route in
             earlier.routes[address].map { $0?.interface != route?.interface } ?? false
         }

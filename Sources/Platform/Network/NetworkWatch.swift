@@ -1,13 +1,13 @@
 import CSystem.Linux
 import DNSWire
 import Glibc
-package import Scheduling
+public import Scheduling
 
 /// Reports when the host's network has changed: an address or a route was added or removed, a link went up or down.
 ///
 /// Costs nothing while the network does not change.
 @Loop
-package final class NetworkWatch {
+public final class NetworkWatch {
     /// Size in bytes of the largest datagram from the kernel (NLMSG_GOODSIZE of a large page).
     private static let bufferSize = 32 << 10
     /// Datagrams that are read in one go, so that a storm of them does not block the loop's other work.
@@ -24,7 +24,7 @@ package final class NetworkWatch {
     ///   - paths: receives the links without a carrier, before `handler` is called.
     ///   - handler: called for each change; several may follow one another within milliseconds.
     /// - Throws: where the process may not have such a socket.
-    package init(
+    public init(
         on loop: EventLoop, paths: NetworkPaths? = nil, _ handler: @escaping @Loop (NetworkSign) -> Void
     ) throws(SystemError) {
         self.handler = handler
@@ -39,7 +39,7 @@ package final class NetworkWatch {
 
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
-    package func cancel() {
+    public func cancel() {
         watch.take()?.cancel()
         // Without further reports, the state of links is unknown.
         paths?.update(deadLinks: [])
@@ -69,16 +69,16 @@ package final class NetworkWatch {
 /// Timers and ages use CLOCK_BOOTTIME, which advances during sleep, and need no correction; but after a long sleep the
 /// network is likely another one, and connections are dead. Setting the wall clock does not count as a sleep.
 @Loop
-package final class ResumeWatch {
+public final class ResumeWatch {
     /// A shorter sleep leaves connections and networks intact.
-    package nonisolated static let shortestSleep = Duration.seconds(5)
+    public nonisolated static let shortestSleep = Duration.seconds(5)
 
     private let descriptor: Descriptor
     private var watch: Watch?
     private var sleep: SleepCount
 
     /// - Parameter handler: called after each sleep of `shortestSleep` or more, with its length.
-    package init(on loop: EventLoop, _ handler: @escaping @Loop (Duration) -> Void) throws(SystemError) {
+    public init(on loop: EventLoop, _ handler: @escaping @Loop (Duration) -> Void) throws(SystemError) {
         let number = try checked(clinux_clock_jump_create(), "watch for a resume (timerfd)")
         descriptor = Descriptor(owning: number)
         sleep = SleepCount(asleep: Self.timeAsleep)
@@ -92,7 +92,7 @@ package final class ResumeWatch {
 
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
-    package func cancel() {
+    public func cancel() {
         watch.take()?.cancel()
     }
 
@@ -106,14 +106,14 @@ package final class ResumeWatch {
 }
 
 /// Distinguishes sleeps from other jumps of clocks.
-package struct SleepCount: Sendable {
+public struct SleepCount: Sendable {
     private var known: Duration
 
     /// - Parameter asleep: how long the machine has slept so far.
-    package init(asleep: Duration) { known = asleep }
+    public init(asleep: Duration) { known = asleep }
 
     /// The length of the sleep that has just ended; nil if there was none, or a shorter one than `shortestSleep`.
-    package mutating func take(asleep: Duration) -> Duration? {
+    public mutating func take(asleep: Duration) -> Duration? {
         let length = asleep - known
         known = asleep
         return length >= ResumeWatch.shortestSleep ? length : nil
@@ -180,9 +180,9 @@ struct NetworkStock {
 /// unchanged (each router advertisement, each renewed lease), links without an address, ports of bridges, the bridges
 /// of containers and virtual machines on this host, routes to single hosts, and routes made by the kernel and by
 /// routing daemons.
-package struct NetworkState: Sendable {
+public struct NetworkState: Sendable {
     /// The most addresses, and the most routes, that are stored; each one beyond counts as new.
-    package static let limit = 4_096
+    public static let limit = 4_096
 
     private struct Link {
         var isUp: Bool
@@ -193,13 +193,13 @@ package struct NetworkState: Sendable {
     private var addresses: Set<RouteMessage.Address> = []
     private var routes: Set<RouteMessage.Route> = []
 
-    package init() {}
+    public init() {}
 
     /// Applies a message.
     ///
     /// - Parameter isDump: whether it reports an object that existed before.
     /// - Returns: what has changed; nil: nothing.
-    package mutating func take(_ message: RouteMessage, isDump: Bool) -> NetworkSign? {
+    public mutating func take(_ message: RouteMessage, isDump: Bool) -> NetworkSign? {
         switch message {
         case .link(let link): return take(link) && !isDump ? .link(link.index) : nil
         case .linkGone(let index):
@@ -225,7 +225,7 @@ package struct NetworkState: Sendable {
     }
 
     /// Indices of the links, ours only, that have an address and no carrier: the kernel still routes packets to them.
-    package var deadLinks: Set<UInt32> {
+    public var deadLinks: Set<UInt32> {
         let down = links.filter { !$0.value.isUp && !$0.value.isForeign }
         guard !down.isEmpty else { return [] }
         return Set(addresses.lazy.map(\.index).filter { down[$0] != nil })

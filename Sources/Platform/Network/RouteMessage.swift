@@ -1,7 +1,7 @@
-package import DNSWire
+public import DNSWire
 
 /// A change of the network reported by the kernel (rtnetlink(7)), as far as it matters to a resolver.
-package enum RouteMessage: Hashable, Sendable {
+public enum RouteMessage: Hashable, Sendable {
     /// An interface was added, or its state or name has changed.
     case link(Link)
     case linkGone(index: UInt32)
@@ -11,41 +11,41 @@ package enum RouteMessage: Hashable, Sendable {
     case dumpEnded
 
     /// An interface.
-    package struct Link: Hashable, Sendable {
-        package var index: UInt32
-        package var name: String
-        package var isLoopback = false
+    public struct Link: Hashable, Sendable {
+        public var index: UInt32
+        public var name: String
+        public var isLoopback = false
         /// Enabled (IFF_UP), and with a carrier (IFF_LOWER_UP).
-        package var isUp: Bool
+        public var isUp: Bool
         /// Whether it is a port of a bridge or a bond, and so not used by itself.
-        package var isPort = false
+        public var isPort = false
     }
 
     /// An address of an interface.
-    package struct Address: Hashable, Sendable {
-        package var index: UInt32
-        package var address: IPAddress
+    public struct Address: Hashable, Sendable {
+        public var index: UInt32
+        public var address: IPAddress
         /// Whether it is usable beyond the link and settled: neither tentative nor temporary (RFC 4862, 8981).
-        package var isLasting = true
+        public var isLasting = true
     }
 
     /// A route in one of the kernel's tables.
-    package struct Route: Hashable, Sendable {
+    public struct Route: Hashable, Sendable {
         /// Where it leads.
-        package var network: AddressPrefix
-        package var gateway: IPAddress?
+        public var network: AddressPrefix
+        public var gateway: IPAddress?
         /// The outgoing interface; nil for a route without a single one.
-        package var interface: UInt32?
-        package var table: UInt32
+        public var interface: UInt32?
+        public var table: UInt32
         /// Priority; a lower value is preferred (RTA_PRIORITY).
-        package var metric: UInt32 = 0
+        public var metric: UInt32 = 0
         /// Whether its protocol and kind make it count as a change of the network.
-        package var isChosen = true
+        public var isChosen = true
     }
 }
 
 /// What about the host's network has changed. Whether that concerns the way to anything is for `NetworkWays` to say.
-package enum NetworkSign: Hashable, Sendable {
+public enum NetworkSign: Hashable, Sendable {
     /// The link with this index has got or lost its carrier.
     case link(UInt32)
     case newAddress
@@ -58,11 +58,11 @@ package enum NetworkSign: Hashable, Sendable {
 /// Splits an rtnetlink datagram into messages.
 ///
 /// The lengths in it are checked although the kernel wrote it: an invalid one ends the parsing.
-package struct RouteMessages: Sequence, IteratorProtocol {
+public struct RouteMessages: Sequence, IteratorProtocol {
     private let bytes: [UInt8]
     private var at = 0
     /// Whether the datagram ended inside a message, or the kernel reported lost messages or a failed request.
-    package private(set) var isBroken = false
+    public private(set) var isBroken = false
 
     private static let headerLength = 16
 
@@ -79,10 +79,10 @@ package struct RouteMessages: Sequence, IteratorProtocol {
         static let goneRoute: UInt16 = 25
     }
 
-    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+    public init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// The next message, and whether it belongs to a requested dump; irrelevant messages are skipped.
-    package mutating func next() -> (message: RouteMessage, isDump: Bool)? {
+    public mutating func next() -> (message: RouteMessage, isDump: Bool)? {
         while at < bytes.count {
             let header = bytes[at...]
             guard let length: UInt32 = header.native(at: 0), let kind: UInt16 = header.native(at: 4),

@@ -1,12 +1,12 @@
-package import Glibc
+public import Glibc
 
 /// The user under which the process runs, and dropping root.
-package enum Privileges {
+public enum Privileges {
     /// Becomes `user` irrevocably: its groups, its group, its ID; then checks that root cannot be regained.
     ///
     /// Called once all sockets are bound. It applies to every thread of the process.
     /// - Throws: `ENOENT` for an unknown user, `EPERM` unless the process is root or runs as this user.
-    package static func drop(to user: String) throws(SystemError) {
+    public static func drop(to user: String) throws(SystemError) {
         try checkDrop(to: user)
         let account = try account(named: user)
         if !isAccount(account) { try become(account, user) }
@@ -33,7 +33,7 @@ package enum Privileges {
     /// Finds out whether `drop` has leave to succeed, before anything depends on it.
     ///
     /// - Throws: `ENOENT` for an unknown user, `EPERM` for a process that may not become it.
-    package static func checkDrop(to user: String) throws(SystemError) {
+    public static func checkDrop(to user: String) throws(SystemError) {
         guard try !isAccount(account(named: user)), !mayChange else { return }
         throw SystemError(
             code: EPERM, operation: "take the groups of user \(user)",
@@ -55,7 +55,7 @@ package enum Privileges {
     /// directory's, and the error. As root only, since nothing else can become that user; empty otherwise.
     ///
     /// The process is that user meanwhile, with all its threads: for programs that do nothing else at that time.
-    package static func unreadable(
+    public static func unreadable(
         _ paths: [String], by user: String
     ) throws(SystemError) -> [(path: String, place: String, error: SystemError)] {
         try acting(as: user) {
@@ -74,7 +74,7 @@ package enum Privileges {
     /// The first file that exists and that a user could not read, or could not write in its folder; nil: there is none.
     ///
     /// As `unreadable`. What is not there yet counts for nothing, be it the file or its folder.
-    package static func reasonAgainst(
+    public static func reasonAgainst(
         reading: [String], writing: [String], as user: String
     ) throws(SystemError) -> (place: String, error: SystemError)? {
         if let first = try unreadable(reading, by: user).first(where: { $0.error.code != ENOENT }) {
@@ -128,7 +128,7 @@ package enum Privileges {
     /// The numbers of a user and of its group.
     ///
     /// - Throws: `ENOENT` for an unknown one, or the system's error.
-    package static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
+    public static func account(named name: String) throws(SystemError) -> (user: uid_t, group: gid_t) {
         let operation = "look up user \(name)"
         var buffer = [CChar](repeating: 0, count: 16 << 10)
         var entry = unsafe passwd()
@@ -144,7 +144,7 @@ package enum Privileges {
     /// The number of a group.
     ///
     /// - Throws: `ENOENT` for an unknown one, or the system's error.
-    package static func group(named name: String) throws(SystemError) -> gid_t {
+    public static func group(named name: String) throws(SystemError) -> gid_t {
         let operation = "look up group \(name)"
         // A group of some thousand members does not fit at first.
         var size = 16 << 10

@@ -3,17 +3,17 @@ import DNSWire
 import Glibc
 
 /// What this process uses, at the time of the initializer.
-package struct ProcessResources: Sendable {
+public struct ProcessResources: Sendable {
     /// Processor time of user and system, all threads.
-    package let processorTime: Duration
+    public let processorTime: Duration
     /// Bytes of resident memory; 0 where /proc is not mounted.
-    package let residentBytes: Int
+    public let residentBytes: Int
     /// Open descriptors; 0 where /proc is not mounted.
-    package let descriptors: Int
+    public let descriptors: Int
     /// How many may be open.
-    package let descriptorLimit: Int
+    public let descriptorLimit: Int
 
-    package init() {
+    public init() {
         var used = timespec()
         _ = unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
         processorTime = .seconds(used.tv_sec) + .nanoseconds(used.tv_nsec)
@@ -41,7 +41,7 @@ package struct ProcessResources: Sendable {
 ///
 /// From memory and not from `/proc/self/environ`: the kernel makes that file unreadable for a user other than root
 /// whose program has file capabilities, and for a process that was root before.
-package func processEnvironment() -> [String: String] {
+public func processEnvironment() -> [String: String] {
     var variables: [String: String] = [:]
     var index: Int32 = 0
     while let entry = unsafe clinux_environment(index) {
@@ -56,7 +56,7 @@ package func processEnvironment() -> [String: String] {
 /// The arguments of the command line, without the program's name.
 ///
 /// Not those of `CommandLine`, which are none where `/proc` is missing, or where a preloaded library has set a variable.
-package func processArguments() -> [String] {
+public func processArguments() -> [String] {
     var arguments: [String] = []
     while let argument = unsafe clinux_argument(Int32(clamping: arguments.count + 1)) {
         arguments.append(unsafe String(cString: argument))
@@ -68,7 +68,7 @@ package func processArguments() -> [String] {
 ///
 /// Otherwise the next descriptors opened would get their numbers, and messages would be written to sockets. Called before
 /// anything else is opened.
-package func openStandardStreams() {
+public func openStandardStreams() {
     for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 && errno == EBADF {
         // open(2) takes the lowest free number, which is this one.
         _ = unsafe open("/dev/null", O_RDWR)
@@ -79,7 +79,7 @@ package func openStandardStreams() {
 /// memory readable by root only.
 ///
 /// Called before secrets are read, and once more after changing the user, which may undo it.
-package func forbidCoreDumps() {
+public func forbidCoreDumps() {
     clinux_make_undumpable()
     // A second safeguard, which `/proc/PID/limits` shows.
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
@@ -87,7 +87,7 @@ package func forbidCoreDumps() {
 }
 
 /// This machine's name, as `hostname` prints it; empty when it has none.
-package func hostName() -> String {
+public func hostName() -> String {
     // POSIX limits it to 255 bytes; Linux to 64.
     var buffer = [CChar](repeating: 0, count: 256)
     guard unsafe gethostname(&buffer, buffer.count - 1) == 0 else { return "" }

@@ -7,19 +7,19 @@ import Glibc
 ///
 /// Reading stays free, since a reload may name other files. What the kernel or a container does not let in force is
 /// left out.
-package final class Sandbox: Sendable {
+public final class Sandbox: Sendable {
     /// What a process does once it is in the sandbox.
-    package struct Needs: Sendable {
+    public struct Needs: Sendable {
         /// The paths of files that are written, with others beside them.
-        package var files: [String]
+        public var files: [String]
         /// The paths of Unix sockets that are there already, and removed at the end.
-        package var sockets: [String]
+        public var sockets: [String]
         /// The Unix sockets that are still made; none: nothing but what is connected already is reached by one.
-        package var unixSockets: Set<UnixSocketKind>
+        public var unixSockets: Set<UnixSocketKind>
         /// Whether Unix sockets with abstract names must stay within reach.
-        package var abstractSockets: Bool
+        public var abstractSockets: Bool
 
-        package init(
+        public init(
             files: [String] = [], sockets: [String] = [], unixSockets: Set<UnixSocketKind> = [],
             abstractSockets: Bool = false
         ) {
@@ -31,7 +31,7 @@ package final class Sandbox: Sendable {
     }
 
     /// The folders below which files may be written, each of which exists, and none of which is the system's.
-    package let folders: [String]
+    public let folders: [String]
     private let unixSockets: Set<UnixSocketKind>
     /// The rules for files; of no use with a fault.
     private let ruleset: Descriptor
@@ -41,7 +41,7 @@ package final class Sandbox: Sendable {
     ///
     /// All below the folders of what is written may be written, or below the nearest folder that exists where theirs is
     /// still to be made. Nothing may in a folder of the system; a file that is to be there cannot be written or removed.
-    package init(for needs: Needs) {
+    public init(for needs: Needs) {
         let files = needs.files.map(Self.folder(of:)).filter { SystemFolder($0).map(\.isForAll) ?? true }
         let sockets = needs.sockets.map(Self.folder(of:)).filter { SystemFolder($0) == nil }
         folders = Set(files + sockets).sorted()
@@ -64,7 +64,7 @@ package final class Sandbox: Sendable {
     ///
     /// - Returns: what is not in force, and why.
     @discardableResult
-    package func enterThread() -> [SystemError] {
+    public func enterThread() -> [SystemError] {
         var faults: [SystemError] = []
         let dropped = clinux_drop_capabilities()
         if dropped != 0 { faults.append(SystemError(code: -dropped, operation: "give up capabilities")) }
@@ -79,7 +79,7 @@ package final class Sandbox: Sendable {
     ///
     /// Called before other threads are started; those that run already call `enterThread`.
     /// - Returns: what is not in force, and why.
-    package func enter() -> [SystemError] {
+    public func enter() -> [SystemError] {
         var faults = enterThread()
         do throws(SystemError) {
             try SystemCallFilter().enforce(unixSockets: unixSockets)
@@ -104,13 +104,13 @@ package final class Sandbox: Sendable {
 ///
 /// Any other fails with ENOSYS, as on a kernel that does not have it. C libraries work on such kernels, so one that takes
 /// up a new call goes on with the old one.
-@safe package struct SystemCallFilter: ~Copyable {
+@safe public struct SystemCallFilter: ~Copyable {
     private let context: scmp_filter_ctx
 
     /// Makes a filter that allows nothing yet, and is not in force.
     ///
     /// - Throws: `SystemError` when there is no memory.
-    package init() throws(SystemError) {
+    public init() throws(SystemError) {
         guard let context = unsafe seccomp_init(cseccomp_error(UInt16(ENOSYS))) else {
             throw SystemError(code: ENOMEM, operation: "filter system calls")
         }
@@ -123,7 +123,7 @@ package final class Sandbox: Sendable {
     ///
     /// - Parameter unixSockets: which Unix sockets can still be made; those that are there already stay.
     /// - Throws: `SystemError`, with ENOSYS where the kernel has no filters.
-    package func enforce(unixSockets: Set<UnixSocketKind>) throws(SystemError) {
+    public func enforce(unixSockets: Set<UnixSocketKind>) throws(SystemError) {
         // Calls under the numbers of another processor: the library would end the process.
         try set(SCMP_FLTATR_ACT_BADARCH, cseccomp_error(UInt16(ENOSYS)))
         try set(SCMP_FLTATR_CTL_TSYNC, 1)
@@ -228,7 +228,7 @@ package final class Sandbox: Sendable {
 }
 
 /// The Unix sockets that a process makes.
-package enum UnixSocketKind: Sendable {
+public enum UnixSocketKind: Sendable {
     /// Connections, as to dnstap's collector.
     case stream
     /// Datagrams, as to the service manager.

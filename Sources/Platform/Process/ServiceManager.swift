@@ -3,9 +3,9 @@ import Glibc
 import Scheduling
 
 /// The service manager that started us (systemd); receives our state by sd_notify(3), as `Type=notify` requires.
-package final class ServiceManager: Sendable {
+public final class ServiceManager: Sendable {
     /// The states that can be reported.
-    package enum State: Sendable {
+    public enum State: Sendable {
         /// Serving: units that depend on us may start. Also ends `reloading`.
         case ready
         /// Reading the configuration again.
@@ -41,7 +41,7 @@ package final class ServiceManager: Sendable {
 
     /// - Parameter path: the value of the environment variable `NOTIFY_SOCKET`: a path, or `@` and the name of an
     ///   abstract socket. Returns nil for nil or another form of address: there is no service manager.
-    package init?(path: String?) {
+    public init?(path: String?) {
         guard let path, path.hasPrefix("/") || path.hasPrefix("@"), path.utf8.count > 1 else { return nil }
         self.path = path
     }
@@ -49,7 +49,7 @@ package final class ServiceManager: Sendable {
     /// The longest time between two signs of life, 100 ms to 1 h; nil when the manager does not watch this process.
     ///
     /// - Parameter environment: with `WATCHDOG_USEC` and `WATCHDOG_PID` as in sd_watchdog_enabled(3).
-    package static func watchdog(_ environment: [String: String]) -> Duration? {
+    public static func watchdog(_ environment: [String: String]) -> Duration? {
         guard let text = environment["WATCHDOG_USEC"], let limit = Int64(text), limit > 0,
             environment["WATCHDOG_PID"].map({ Int32($0) == getpid() }) ?? true
         else { return nil }
@@ -59,30 +59,30 @@ package final class ServiceManager: Sendable {
     /// How many descriptors the manager keeps for the next process (its fd store), 0 to 65,536; 0 when it keeps none.
     ///
     /// - Parameter environment: with `FDSTORE`, which systemd sets since version 254, and our unit before.
-    package static func storeSize(_ environment: [String: String]) -> Int {
+    public static func storeSize(_ environment: [String: String]) -> Int {
         min(max(environment["FDSTORE"].flatMap { Int($0) } ?? 0, 0), PassedDescriptor.limit)
     }
 
     /// Sends a state, without waiting.
     ///
     /// - Throws: when the manager cannot be reached.
-    package func tell(_ state: State) throws(SystemError) { try send(state.message) }
+    public func tell(_ state: State) throws(SystemError) { try send(state.message) }
 
     /// Has the manager keep these descriptors, and pass them to the next process under this name. Those that it has
     /// already are stored once.
     ///
     /// - Throws: when the manager cannot be reached within 1 s.
-    package func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
+    public func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
         for (message, part) in storing(descriptors, as: name) { try send(message, part) }
     }
 
     /// Has the manager close what it keeps under this name.
-    package func discard(_ name: String) throws(SystemError) { try send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
+    public func discard(_ name: String) throws(SystemError) { try send("FDSTOREREMOVE=1\nFDNAME=\(name)") }
 
     /// Waits until the manager has come to this message, at most 1 s.
     ///
     /// - Throws: when it cannot be reached.
-    package func synchronize() throws(SystemError) {
+    public func synchronize() throws(SystemError) {
         var ends: [Int32] = [-1, -1]
         guard unsafe pipe(&ends) == 0 else { throw .last("make a pipe") }
         let reading = Descriptor(owning: ends[0])
@@ -111,15 +111,15 @@ private func storing(_ descriptors: [Int32], as name: String) -> [(message: Stri
 }
 
 /// A Unix socket that takes what is sent to a service manager; where it is connected, each end sends so to the other.
-package final class NoticeSocket: Sendable {
+public final class NoticeSocket: Sendable {
     /// One message.
-    package struct Notice: Sendable {
+    public struct Notice: Sendable {
         /// The lines, such as `FDSTORE=1`.
-        package let lines: [String]
+        public let lines: [String]
         /// The descriptors in it, with the name in its `FDNAME=`.
-        package let descriptors: [PassedDescriptor]
+        public let descriptors: [PassedDescriptor]
         /// Whether all that were in it are here; else none is, for this process may not have so many open.
-        package let isWhole: Bool
+        public let isWhole: Bool
     }
 
     /// The longest message in bytes; more of one is cut off.
@@ -128,10 +128,10 @@ package final class NoticeSocket: Sendable {
     private let descriptor: Descriptor
 
     /// - Parameter descriptor: of a socket for messages: connected, or bound and for datagrams.
-    package init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
+    public init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 
     /// The next message; nil when none arrives within `limit`, and at the end of a connection.
-    package func receive(within limit: Duration) -> Notice? {
+    public func receive(within limit: Duration) -> Notice? {
         let deadline = Instant.bootTime + limit
         repeat {
             if let notice = next() { return notice }
@@ -143,13 +143,13 @@ package final class NoticeSocket: Sendable {
     }
 
     /// Whether the other end of the connection is closed. What it has sent before can still be received.
-    package var hasEnded: Bool {
+    public var hasEnded: Bool {
         var wanted = pollfd(fd: descriptor.number, events: 0, revents: 0)
         return unsafe poll(&wanted, 1, 0) == 1 && wanted.revents & Int16(POLLHUP) != 0
     }
 
     /// The process that made the connection, by its number; nil where the kernel does not say.
-    package var process: Int32? {
+    public var process: Int32? {
         let process = clinux_peer_process(descriptor.number)
         return process > 0 ? process : nil
     }
@@ -157,14 +157,14 @@ package final class NoticeSocket: Sendable {
     /// Sends a message to the other end, without waiting.
     ///
     /// - Throws: `EPIPE` where that is closed, or receives nothing any more.
-    package func send(_ message: String) throws(SystemError) {
+    public func send(_ message: String) throws(SystemError) {
         _ = unsafe try checked(clinux_pass(descriptor.number, message, nil, 0), "tell the other process")
     }
 
     /// Passes descriptors to the other end, under a name.
     ///
     /// - Throws: as `send` does; also when the other end takes none of them for 1 s.
-    package func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
+    public func store(_ descriptors: [Int32], as name: String) throws(SystemError) {
         for (message, part) in storing(descriptors, as: name) {
             _ = unsafe try checked(
                 clinux_pass(descriptor.number, message, part, Int32(part.count)),
@@ -173,13 +173,13 @@ package final class NoticeSocket: Sendable {
     }
 
     /// Has the other end's messages refused from now on; those that have come before can be received.
-    package func endReceiving() { shutdown(descriptor.number, Int32(SHUT_RD)) }
+    public func endReceiving() { shutdown(descriptor.number, Int32(SHUT_RD)) }
 
     /// Ends the connection for both.
-    package func end() { shutdown(descriptor.number, Int32(SHUT_RDWR)) }
+    public func end() { shutdown(descriptor.number, Int32(SHUT_RDWR)) }
 
     /// The next message that has come; nil where there is none.
-    package func next() -> Notice? {
+    public func next() -> Notice? {
         var text = [CChar](repeating: 0, count: Self.longest)
         var numbers = [Int32](repeating: -1, count: Int(CLINUX_DESCRIPTORS_MAX))
         var count: Int32 = 0

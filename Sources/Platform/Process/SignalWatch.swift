@@ -1,9 +1,9 @@
 import CSystem.Linux
 import Glibc
-package import Scheduling
+public import Scheduling
 
 /// The signals that the daemon handles.
-package enum Signal: Int32, CaseIterable, Sendable {
+public enum Signal: Int32, CaseIterable, Sendable {
     /// SIGHUP: read the configuration again.
     case hangUp = 1
     /// SIGINT: as `terminate`, from the keyboard.
@@ -16,7 +16,7 @@ package enum Signal: Int32, CaseIterable, Sendable {
     ///
     /// Called before the first thread is started: threads inherit the mask, and one that was started earlier would
     /// receive a signal and end the process.
-    package static func block() {
+    public static func block() {
         var set = sigset_t()
         unsafe sigemptyset(&set)
         for each in allCases { unsafe sigaddset(&set, each.rawValue) }
@@ -27,14 +27,14 @@ package enum Signal: Int32, CaseIterable, Sendable {
 
 /// Delivers signals on the loop, as ordinary calls: no signal handler interrupts any code.
 @Loop
-package final class SignalWatch: Sendable {
+public final class SignalWatch: Sendable {
     private nonisolated let descriptor: Descriptor
     private var watch: Watch?
 
     /// Calls `handler` for each signal until `cancel()`. `Signal.block()` must have been called first.
     ///
     /// Equal signals that arrive before the loop reads them are merged into one.
-    package init(on loop: EventLoop, _ handler: @escaping @Loop (Signal) -> Void) throws(SystemError) {
+    public init(on loop: EventLoop, _ handler: @escaping @Loop (Signal) -> Void) throws(SystemError) {
         let numbers = Signal.allCases.map(\.rawValue)
         let number = unsafe try checked(clinux_signalfd_create(numbers, Int32(numbers.count)), "create signalfd")
         descriptor = Descriptor(owning: number)
@@ -45,7 +45,7 @@ package final class SignalWatch: Sendable {
 
     /// Stops watching; `handler` is not called any more. The server watches as long as it runs: for tests, which share
     /// a loop.
-    package func cancel() {
+    public func cancel() {
         watch.take()?.cancel()
     }
 }

@@ -2,20 +2,20 @@ import CSystem.Linux
 import Glibc
 
 /// A listening TCP socket, or one of this machine's programs (Unix).
-package final class ListeningSocket: Sendable {
+public final class ListeningSocket: Sendable {
     /// The most connections that wait to be accepted; more are refused.
     private static let backlog: Int32 = 1_024
 
-    package let descriptor: Descriptor
+    public let descriptor: Descriptor
     /// The address it is bound to, with the actual port where 0 was requested.
-    package let address: SocketAddress
+    public let address: SocketAddress
     private let isLocal: Bool
 
     /// Binds and listens; the socket is non-blocking.
     ///
     /// - Parameter sharesPort: whether others that share their port may be bound to it, too.
     /// - Throws: the error of `bind` or `listen`, with advice for the user.
-    package init(_ address: SocketAddress, sharesPort: Bool = false) throws(SystemError) {
+    public init(_ address: SocketAddress, sharesPort: Bool = false) throws(SystemError) {
         let descriptor = try openSocket(address, .tcp, blocking: false)
         // Lets a restarted daemon bind while old connections still time out; binding next to a running listener still
         // fails.
@@ -35,7 +35,7 @@ package final class ListeningSocket: Sendable {
     /// Takes over a socket on which another process listens, with the connections that wait to be accepted.
     ///
     /// - Throws: when it is no listening TCP socket of one family.
-    package init(adopting descriptor: consuming Descriptor) throws(SystemError) {
+    public init(adopting descriptor: consuming Descriptor) throws(SystemError) {
         address = try adoptedAddress(of: descriptor, .tcp, blocking: false)
         guard option(descriptor.number, SOL_SOCKET, SO_ACCEPTCONN) == 1 else {
             throw SystemError(code: EINVAL, operation: "take over \(address) (TCP)", advice: "it does not listen")
@@ -46,14 +46,14 @@ package final class ListeningSocket: Sendable {
     }
 
     /// Takes a listening Unix socket, non-blocking, whose clients count as 127.0.0.1.
-    package init(local descriptor: consuming Descriptor) {
+    public init(local descriptor: consuming Descriptor) {
         address = SocketAddress(ipv4: 0x7f00_0001, port: 0)
         isLocal = true
         self.descriptor = descriptor
     }
 
     /// The result of accepting a connection.
-    package enum Accepted: ~Copyable {
+    public enum Accepted: ~Copyable {
         /// A connection, non-blocking and closed on exec, and its client's address.
         case connection(Descriptor, peer: SocketAddress)
         /// No connection waits.
@@ -65,7 +65,7 @@ package final class ListeningSocket: Sendable {
     }
 
     /// Accepts one waiting connection.
-    package func accept() -> Accepted {
+    public func accept() -> Accepted {
         var peer = sockaddr_in6()
         var length: UInt32 = 0
         let result = unsafe clinux_accept(descriptor.number, &peer, &length)

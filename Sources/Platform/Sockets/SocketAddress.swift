@@ -1,26 +1,24 @@
-package import CSystem.Linux
-package import DNSWire
+public import CSystem.Linux
+public import DNSWire
 import Glibc
 
 /// An IPv4 or IPv6 address with a port: a value of 24 bytes, equal and hashed by all fields.
-@frozen
-package struct SocketAddress: Hashable, Sendable {
-    @frozen
-    package enum Family: UInt8, Sendable {
+public struct SocketAddress: Hashable, Sendable {
+    public enum Family: UInt8, Sendable {
         case ipv4 = 4
         case ipv6 = 6
     }
 
-    package let family: Family
-    package var port: UInt16
+    public let family: Family
+    public var port: UInt16
     /// The interface index of an IPv6 link-local address, else 0.
-    package let scope: UInt32
+    public let scope: UInt32
     /// The first eight bytes of an IPv6 address, big-endian; 0 for IPv4.
-    package let high: UInt64
+    public let high: UInt64
     /// The last eight bytes of an IPv6 address, or the IPv4 address, big-endian.
-    package let low: UInt64
+    public let low: UInt64
 
-    package init(ipv4 address: UInt32, port: UInt16) {
+    public init(ipv4 address: UInt32, port: UInt16) {
         family = .ipv4
         self.port = port
         scope = 0
@@ -28,7 +26,7 @@ package struct SocketAddress: Hashable, Sendable {
         low = UInt64(address)
     }
 
-    package init(ipv6 high: UInt64, _ low: UInt64, port: UInt16, scope: UInt32 = 0) {
+    public init(ipv6 high: UInt64, _ low: UInt64, port: UInt16, scope: UInt32 = 0) {
         family = .ipv6
         self.port = port
         self.scope = scope
@@ -37,7 +35,7 @@ package struct SocketAddress: Hashable, Sendable {
     }
 
     /// Converts a C address; `nil` unless it is a complete IPv4 or IPv6 one.
-    package init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
+    public init?(_ pointer: UnsafePointer<sockaddr>, length: socklen_t) {
         let raw = unsafe UnsafeRawPointer(pointer)
         guard length >= MemoryLayout<sockaddr_in>.size else { return nil }
         switch unsafe Int32(raw.loadUnaligned(as: sa_family_t.self)) {
@@ -58,7 +56,7 @@ package struct SocketAddress: Hashable, Sendable {
     }
 
     /// The same of one in room for the longer of both.
-    package init?(_ storage: sockaddr_in6, length: socklen_t) {
+    public init?(_ storage: sockaddr_in6, length: socklen_t) {
         let address = unsafe withUnsafePointer(to: storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe SocketAddress($0, length: length)
@@ -69,11 +67,10 @@ package struct SocketAddress: Hashable, Sendable {
     }
 
     /// Whether this is 0.0.0.0 or ::, which stands for every address of the machine.
-    package var isWildcard: Bool { high == 0 && low == 0 }
+    public var isWildcard: Bool { high == 0 && low == 0 }
 
     /// Calls `body` with the address as a C `sockaddr`, valid during the call.
-    package func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) rethrows -> Result
-    {
+    public func withSockaddr<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) throws -> Result) rethrows -> Result {
         switch family {
         case .ipv4:
             var address = sockaddr_in()
@@ -107,7 +104,7 @@ package struct SocketAddress: Hashable, Sendable {
 
 extension SocketAddress {
     /// - Parameter scope: the interface index, required for an IPv6 link-local address.
-    package init(_ address: IPAddress, port: UInt16, scope: UInt32 = 0) {
+    public init(_ address: IPAddress, port: UInt16, scope: UInt32 = 0) {
         switch address {
         case .v4(let value): self.init(ipv4: value, port: port)
         case .v6(let value):
@@ -118,7 +115,7 @@ extension SocketAddress {
     }
 
     /// The address alone, without port and scope.
-    package var ip: IPAddress {
+    public var ip: IPAddress {
         switch family {
         case .ipv4: .v4(UInt32(truncatingIfNeeded: low))
         case .ipv6: .v6(UInt128(high) << 64 | UInt128(low))
@@ -132,13 +129,13 @@ extension SocketAddress: CustomStringConvertible {
     /// - Parameter defaultPort: the port of a text without one: "127.0.0.1", "::1", "[::1]". `nil`: the port is
     ///   required.
     /// - Returns: `nil` for anything else: names, an unknown interface, a port over 65535.
-    package init?(_ text: String, defaultPort: UInt16? = nil) {
+    public init?(_ text: String, defaultPort: UInt16? = nil) {
         guard let endpoint = AddressAndPort(text, defaultPort: defaultPort) else { return nil }
         self.init(endpoint)
     }
 
     /// Nil when the zone names no interface of this machine.
-    package init?(_ endpoint: AddressAndPort) {
+    public init?(_ endpoint: AddressAndPort) {
         var scope: UInt32 = 0
         if let zone = endpoint.zone {
             scope = unsafe UInt32(zone) ?? if_nametoindex(zone)
@@ -148,15 +145,15 @@ extension SocketAddress: CustomStringConvertible {
     }
 
     /// The address and port in the form that the initializer parses; an IPv6 address is always in brackets.
-    package var description: String { family == .ipv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
+    public var description: String { family == .ipv4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
 
     /// The address without port and brackets, with the interface of a link-local one.
-    package var host: String {
+    public var host: String {
         scope == 0 ? "\(ip)" : "\(ip)%\(Self.interfaceName(scope) ?? "\(scope)")"
     }
 
     /// The name of the interface with this index; nil when there is none now. Asks the kernel.
-    package static func interfaceName(_ index: UInt32) -> String? {
+    public static func interfaceName(_ index: UInt32) -> String? {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(IF_NAMESIZE)) { buffer in
             guard let base = buffer.baseAddress, let name = unsafe if_indextoname(index, base) else { return nil }
             return unsafe String(cString: name)
@@ -165,7 +162,7 @@ extension SocketAddress: CustomStringConvertible {
 }
 
 /// The transport protocol of a listener.
-package enum Transport: String, CaseIterable, Sendable {
+public enum Transport: String, CaseIterable, Sendable {
     case udp = "UDP"
     case tcp = "TCP"
     /// DNS over TLS (RFC 7858).
@@ -174,8 +171,8 @@ package enum Transport: String, CaseIterable, Sendable {
     case https = "DoH"
 
     /// Whether it cannot be read on the path.
-    package var isEncrypted: Bool { self == .tls || self == .https }
+    public var isEncrypted: Bool { self == .tls || self == .https }
 
     /// How logs, metrics and listings name it.
-    package var label: String { rawValue.lowercased() }
+    public var label: String { rawValue.lowercased() }
 }

@@ -1,5 +1,5 @@
 import CSystem.Linux
-package import DNSWire
+public import DNSWire
 import Glibc
 
 /// Creates an unbound socket, closed on exec; an IPv6 one does not accept IPv4. It can be bound to an address that this
@@ -25,7 +25,7 @@ func openSocket(
 
 extension SocketAddress {
     /// Whether the kernel has IPv6 at all; it has none when it was booted with `ipv6.disable=1`.
-    package static var isIPv6Supported: Bool {
+    public static var isIPv6Supported: Bool {
         let number = SocketAddress(ipv6: 0, 0, port: 0).openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         _ = Descriptor(owning: number)
@@ -35,14 +35,14 @@ extension SocketAddress {
     /// Opens a socket of the address's family that no other program inherits.
     ///
     /// - Returns: its descriptor; negative where there is none: `errno` says why.
-    package func openSocket(_ transport: Transport, blocking: Bool = false) -> Int32 {
+    public func openSocket(_ transport: Transport, blocking: Bool = false) -> Int32 {
         let kind = transport == .udp ? SOCK_DGRAM : SOCK_STREAM
         let flags = SOCK_CLOEXEC.rawValue | (blocking ? 0 : SOCK_NONBLOCK.rawValue)
         return socket(family == .ipv4 ? AF_INET : AF_INET6, Int32(kind.rawValue | flags), 0)
     }
 
     /// Whether an interface of this machine has the address; a wildcard stands for those that there are.
-    package var isOnThisMachine: Bool {
+    public var isOnThisMachine: Bool {
         let number = openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         let probe = Descriptor(owning: number)
@@ -52,7 +52,7 @@ extension SocketAddress {
     }
 
     /// Whether this machine has a route to the address. Nothing is sent.
-    package var isRouted: Bool {
+    public var isRouted: Bool {
         let number = openSocket(.udp)
         guard number >= 0 else { return errno != EAFNOSUPPORT }
         let probe = Descriptor(owning: number)
@@ -62,7 +62,7 @@ extension SocketAddress {
 }
 
 /// The addresses of all interfaces of this host, loopback included (getifaddrs(3)); empty if the kernel returns an error.
-package func interfaceAddresses() -> Set<IPAddress> {
+public func interfaceAddresses() -> Set<IPAddress> {
     var first: UnsafeMutablePointer<ifaddrs>?
     guard unsafe getifaddrs(&first) == 0 else { return [] }
     defer { unsafe freeifaddrs(first) }
@@ -82,7 +82,7 @@ extension Descriptor {
     /// A socket that is about to be connected, or over UDP sends to one address alone; no other program inherits it.
     ///
     /// - Parameter prepare: called with its number before that.
-    package static func connecting(
+    public static func connecting(
         to address: SocketAddress, _ transport: Transport, prepare: (Int32) -> Void = { _ in }
     ) throws(SystemError) -> Descriptor {
         let number = address.openSocket(transport)
@@ -97,7 +97,7 @@ extension Descriptor {
 }
 
 /// Why a socket that was about to be connected is not; nil: it is. The kernel says so once.
-package func connectingError(of descriptor: Int32) -> SystemError? {
+public func connectingError(of descriptor: Int32) -> SystemError? {
     let code = option(descriptor, SOL_SOCKET, SO_ERROR) ?? EBADF
     return code == 0 ? nil : SystemError(code: code, operation: "connect")
 }
@@ -113,7 +113,7 @@ func bindSocket(
 }
 
 /// The address a socket is bound to, with the port that the kernel chose for port 0.
-package func boundAddress(of number: Int32) -> SocketAddress? { unsafe address(of: number, getsockname) }
+public func boundAddress(of number: Int32) -> SocketAddress? { unsafe address(of: number, getsockname) }
 
 /// The address of a socket that another process has bound, which may wait or not from now on.
 ///
@@ -166,7 +166,7 @@ func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32? {
 
 /// Sets an option whose value is an integer. Returns whether that succeeded; else `errno` has the reason.
 @discardableResult
-package func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
+public func setOption(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) -> Bool {
     var value = value
     return unsafe setsockopt(descriptor, level, name, &value, socklen_t(MemoryLayout<Int32>.size)) == 0
 }

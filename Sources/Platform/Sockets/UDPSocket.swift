@@ -3,17 +3,17 @@ import DNSWire
 import Glibc
 
 /// The UDP sockets of one address.
-package struct UDPSockets: Sendable {
+public struct UDPSockets: Sendable {
     /// The kernel distributes the clients over these.
-    package let receivers: [UDPSocket]
+    public let receivers: [UDPSocket]
     /// Receives nothing: for responses sent by another thread than the one that waits in a receiver.
     ///
     /// The kernel has a lock for the threads that wait in a socket. A thread that sends by the socket takes it too, for
     /// each datagram, as does every arriving query: a miss cost 11 % more with its response sent by the receiver
     /// (decision 20). Where the kernel does not support such a socket, it is the first receiver.
-    package let sender: UDPSocket
+    public let sender: UDPSocket
 
-    package init(receivers: [UDPSocket], sender: UDPSocket) {
+    public init(receivers: [UDPSocket], sender: UDPSocket) {
         self.receivers = receivers
         self.sender = sender
     }
@@ -22,7 +22,7 @@ package struct UDPSockets: Sendable {
     ///
     /// - Returns: whether it can.
     @discardableResult
-    package func spread() -> Bool {
+    public func spread() -> Bool {
         let family = sender.address.family == .ipv4 ? AF_INET : AF_INET6
         return clinux_spread_datagrams(
             sender.descriptor.number, family, Int32(clamping: sender.numbers.count), Int32(clamping: receivers.count))
@@ -31,14 +31,14 @@ package struct UDPSockets: Sendable {
 }
 
 /// One bound UDP socket.
-package final class UDPSocket: Sendable {
-    package let descriptor: Descriptor
+public final class UDPSocket: Sendable {
+    public let descriptor: Descriptor
     /// The address it is bound to, with the actual port where 0 was requested.
-    package let address: SocketAddress
+    public let address: SocketAddress
     /// Further sockets of its address that only send.
     private let others: [UDPSocket]
     /// Its descriptor and theirs: by the first one with room is sent.
-    package let numbers: [Int32]
+    public let numbers: [Int32]
 
     private init(descriptor: consuming Descriptor, address: SocketAddress, others: [UDPSocket] = []) {
         numbers = [descriptor.number] + others.flatMap(\.numbers)
@@ -48,7 +48,7 @@ package final class UDPSocket: Sendable {
     }
 
     /// It, and those that send beside it.
-    package var all: [UDPSocket] { [self] + others.flatMap(\.all) }
+    public var all: [UDPSocket] { [self] + others.flatMap(\.all) }
 
     /// The sockets that send from an address where other machines may ask.
     ///
@@ -71,7 +71,7 @@ package final class UDPSocket: Sendable {
     ///   - isBlocking: whether a receive may block, for threads that only wait for their socket.
     ///   - sharesPort: whether others that share their port may be bound to it, too: at other addresses.
     /// - Throws: the error of `bind`, with advice for the user.
-    package static func bind(
+    public static func bind(
         _ address: SocketAddress, count: Int = 1, isBlocking: Bool = false, sharesPort: Bool = false
     ) throws(SystemError) -> UDPSockets {
         let first = try open(address, isBlocking)
@@ -89,7 +89,7 @@ package final class UDPSocket: Sendable {
 
     /// Binds sockets that receive to the address of one that sends, beside those that it has. The kernel gives them nothing
     /// before `UDPSockets.spread`.
-    package static func receivers(
+    public static func receivers(
         beside sender: UDPSocket, count: Int, isBlocking: Bool
     ) throws(SystemError) -> UDPSockets {
         var receivers: [UDPSocket] = []
@@ -109,7 +109,7 @@ package final class UDPSocket: Sendable {
     ///
     /// - Parameter other: one that sends beside it.
     /// - Throws: when it is no UDP socket of one family that is bound to a port.
-    package convenience init(
+    public convenience init(
         adopting descriptor: consuming Descriptor, isBlocking: Bool = false, beside other: UDPSocket? = nil
     ) throws(SystemError) {
         let address = try adoptedAddress(of: descriptor, .udp, blocking: isBlocking)

@@ -3,12 +3,12 @@ import Glibc
 import Synchronization
 
 /// A listening Unix socket that accepts connections from its owner, root, and those its mode lets in; and its file.
-package final class UnixListener: Sendable {
+public final class UnixListener: Sendable {
     /// The most connections that wait to be accepted.
     private static let backlog: Int32 = 128
 
     /// The path of the socket's file.
-    package let path: String
+    public let path: String
     private let descriptor: Mutex<Descriptor?>
     /// The file, where it is this process's: as long as it is open no other one has its number. Nil: it cannot be distinguished
     /// from others, is removed, or is another process's.
@@ -29,7 +29,7 @@ package final class UnixListener: Sendable {
     ///     until `takeFile`. Where the file is gone another one is made.
     /// - Throws: `EADDRINUSE` when a running process listens there, `EEXIST` when the file is no socket, or the
     ///   system's error.
-    package init(
+    public init(
         _ path: String, owner: String = "", group: String = "", mode: UInt32 = 0o600, keepsMessages: Bool = false,
         adopting passed: PassedDescriptor? = nil
     ) throws(SystemError) {
@@ -68,16 +68,16 @@ package final class UnixListener: Sendable {
     }
 
     /// The number of the listening socket, for system calls while this object has it; nil once it was taken.
-    package var number: Int32? { descriptor.withLock { $0?.number } }
+    public var number: Int32? { descriptor.withLock { $0?.number } }
 
     /// Transfers ownership of the listening socket, non-blocking and closed on exec; nil at the second call.
-    package func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
+    public func takeDescriptor() -> Descriptor? { descriptor.withLock { $0.take() } }
 
     /// The connection that has waited longest to be accepted, as one for messages; nil when none waits, or the descriptor was
     /// taken.
     ///
     /// - Throws: when no more descriptors may be open: it still waits.
-    package func acceptNext() throws(SystemError) -> NoticeSocket? {
+    public func acceptNext() throws(SystemError) -> NoticeSocket? {
         guard let number else { return nil }
         let connection = accept(number, nil, nil)
         guard connection >= 0 else {
@@ -89,17 +89,17 @@ package final class UnixListener: Sendable {
     }
 
     /// The file is this process's from now on.
-    package func takeFile() {
+    public func takeFile() {
         // O_PATH, which the Glibc module lacks.
         let opened = unsafe open(path, 0o10000000 | O_NOFOLLOW | O_CLOEXEC)
         file.withLock { $0 = opened < 0 ? nil : Descriptor(owning: opened) }
     }
 
     /// The file is another process's from now on, and not removed.
-    package func leaveFile() { file.withLock { $0 = nil } }
+    public func leaveFile() { file.withLock { $0 = nil } }
 
     /// Removes the file, unless another process has created its own there meanwhile. A second call does nothing.
-    package func removeFile() {
+    public func removeFile() {
         guard let ours = file.withLock({ $0.take() }) else { return }
         var (made, present) = (stat(), stat())
         guard unsafe fstat(ours.number, &made) == 0, unsafe lstat(path, &present) == 0,
@@ -174,7 +174,7 @@ extension Descriptor {
     /// - Parameters:
     ///   - path: at most 107 bytes.
     ///   - keepsMessages: whether it carries messages, and no stream of bytes.
-    package static func connected(
+    public static func connected(
         toUnixSocket path: String, keepsMessages: Bool = false
     ) throws(SystemError) -> Descriptor {
         let operation = "connect to \(path)"

@@ -1,13 +1,13 @@
 import CSystem.Linux
-package import DNSWire
+public import DNSWire
 import Glibc
 import HTTPDNS
-package import Platform
+public import Platform
 import Scheduling
 
 /// One address of an HTTP service: where to connect, and the service's names there.
-package struct HTTPOrigin: Hashable, Sendable {
-    package enum Scheme: String, Sendable {
+public struct HTTPOrigin: Hashable, Sendable {
+    public enum Scheme: String, Sendable {
         /// Can be read, forged and replayed by any host on the path.
         case http
         case https
@@ -16,32 +16,32 @@ package struct HTTPOrigin: Hashable, Sendable {
     }
 
     /// The trust anchors of Debian's package ca-certificates.
-    package static let defaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
+    public static let defaultCAFile = "/etc/ssl/certs/ca-certificates.crt"
 
-    package var scheme: Scheme
+    public var scheme: Scheme
     /// The address to connect to, whatever the host is: no name is looked up. By default none: see `at(_:)`.
-    package var address: IPAddress
-    package var port: UInt16
+    public var address: IPAddress
+    public var port: UInt16
     /// The port in the URL; nil: the port connected to, which may differ from one in the URL.
-    package var urlPort: UInt16?
+    public var urlPort: UInt16?
     /// The URL's host: names, or addresses as text. For https the certificate must be valid for one of them; they are
     /// tried in this order (for an address no SNI is sent). For http only the first one is used.
-    package var hosts: [String]
+    public var hosts: [String]
     /// The prefix of every request's target: empty, or a path without a trailing slash.
-    package var basePath: String
+    public var basePath: String
     /// A PEM file of trust anchors.
-    package var caFile: String
+    public var caFile: String
     /// Public keys (SPKI hashes, `sha256//` and base64) of which the certificate must have one; empty: any.
-    package var pins: [String]
+    public var pins: [String]
     /// An HTTP proxy through which connections are tunnelled (`CONNECT`, RFC 9110 section 9.3.6), also those of plain
     /// http; nil: none.
-    package var proxy: SocketAddress?
+    public var proxy: SocketAddress?
     /// Whether its replies are documents: longer than those to queries, and with an entity tag.
-    package var hasDocuments = false
+    public var hasDocuments = false
     /// Connected to in place of `address`, where the network translates that; nil: `address` itself.
-    package var translated: IPAddress?
+    public var translated: IPAddress?
 
-    package init(
+    public init(
         scheme: Scheme, address: IPAddress = .v4(0), port: UInt16? = nil, hosts: [String] = [],
         basePath: String = "", caFile: String = "", pins: [String] = [], proxy: SocketAddress? = nil
     ) {
@@ -103,7 +103,7 @@ package struct HTTPOrigin: Hashable, Sendable {
     }
 
     /// The address and port, for logs and a proxy: `192.0.2.1:443`, `[2001:db8::1]:443`.
-    package var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
+    public var addressText: String { "\(Self.bracketed(address.description)):\(port)" }
 
     /// A request's target after the base path.
     func target(of request: HTTPRequest) -> String {
@@ -122,28 +122,28 @@ package struct HTTPOrigin: Hashable, Sendable {
 }
 
 /// The limits of HTTP transfers, each for one address of a service.
-package enum HTTPLimits {
+public enum HTTPLimits {
     /// Concurrent transfers; further ones are queued. So many names may be queried at once after an idle time, and with
     /// a service that takes 0.7 s per name, some would wait too long for a second batch.
-    package static let requests = 256
+    public static let requests = 256
     /// Concurrent transfers on an HTTP/2 connection; further ones get another connection.
-    package static let streams = 64
+    public static let streams = 64
     /// HTTP/2 connections, beside one that replaces them; and the HTTP/1.1 connections that stay open without a request.
-    package static let connections = 8
+    public static let connections = 8
     /// Concurrent transfers where each needs its own connection (HTTP/1.1).
-    package static let unsharedRequests = 64
+    public static let unsharedRequests = 64
     /// Queued requests; further ones are refused.
-    package static let waiting = 4_096
+    public static let waiting = 4_096
     /// How often a request is sent again because its connection could not be made, or ended before it was processed.
     static let refusals = 8
     /// The most bytes of a reply's body.
-    package static let body = 65_536
+    public static let body = 65_536
     /// The same of a document, such as a signed policy.
     static let document = 4 << 20
     /// The longest entity tag that is sent back.
     static let entityTag = 256
     /// The most bytes of a reply's header, all lines together.
-    package static let header = 16_384
+    public static let header = 16_384
     /// Bytes received on an HTTP/2 connection that are not part of replies, TLS's own included: the initial allowance,
     /// and what each request adds to it, up to the initial value. Usual servers need some 50 per reply. When the
     /// allowance is exceeded the connection is closed; with less than half of it left no further request is sent there.
@@ -169,8 +169,8 @@ package enum HTTPLimits {
     static let separateConnections = 32
     /// How long nothing comes while requests wait until the other end is asked for a sign of life (PING), and how long after
     /// that it is dead without one.
-    package static let test: Duration = .milliseconds(300)
-    package static let silence: Duration = .milliseconds(600)
+    public static let test: Duration = .milliseconds(300)
+    public static let silence: Duration = .milliseconds(600)
     /// The time since its last use after which a spare connection is renewed, while the old one is still usable.
     static let spareRenewal: Duration = .seconds(50)
     /// Seconds after which the file of trust anchors is read again.

@@ -1,8 +1,8 @@
 import DNSResolver
-package import DNSWire
-package import HTTPDNS
-package import Platform
-package import Scheduling
+public import DNSWire
+public import HTTPDNS
+public import Platform
+public import Scheduling
 
 /// All HTTP requests to one address of a service, on the address's own connections.
 ///
@@ -10,11 +10,11 @@ package import Scheduling
 /// Requests above that capacity are queued. One whose connection broke is sent again, on a connection that it shares with no other:
 /// what a service does at one name says nothing about the names that were on the same connection.
 @Loop
-package final class HTTPTransfers {
+public final class HTTPTransfers {
     /// The least time between two scans of all transfers for those whose time is up.
     private static let clockInterval: Duration = .milliseconds(1)
 
-    package nonisolated let origin: HTTPOrigin
+    public nonisolated let origin: HTTPOrigin
     private let loop: EventLoop
     private let clock: any LoopClock
     let connections: HTTPConnections
@@ -29,13 +29,13 @@ package final class HTTPTransfers {
     /// Called when that has got a limit, or has none any more.
     var onPace: (@Loop (Int?) -> Void)?
     /// Called when the service has shown a certificate that is wrong in its time alone.
-    package var onWrongTime: (@Loop () -> Void)?
+    public var onWrongTime: (@Loop () -> Void)?
     private var replies = 0
     /// Whether the last reply came over HTTP/2.
-    package private(set) var isMultiplexed = false
+    public private(set) var isMultiplexed = false
 
     /// - Parameter clock: for how long a refused request waits; the loop except in tests.
-    package init(_ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil) {
+    public init(_ origin: HTTPOrigin, loop: EventLoop, clock: (any LoopClock)? = nil) {
         self.origin = origin
         self.loop = loop
         self.clock = clock ?? loop
@@ -48,10 +48,10 @@ package final class HTTPTransfers {
     /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
     ///
     /// Returns whether it may be. Must not call back into these transfers.
-    package typealias Permit = @Loop () -> Bool
+    public typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
-    package var load: (active: Int, waiting: Int) { (connections.requests, waiting.count) }
+    public var load: (active: Int, waiting: Int) { (connections.requests, waiting.count) }
 
     /// Sends a request, unless it is cancelled before it is dispatched; cancelled later, only its stream is reset.
     ///
@@ -65,7 +65,7 @@ package final class HTTPTransfers {
     ///   - delayed: called each time that the service says "not so fast" and it waits; it may be cancelled then.
     ///   - done: called once, with the reply, whatever its status, or why there is none; never before this returns, and not
     ///     after `cancel()`.
-    package func begin(
+    public func begin(
         _ request: HTTPRequest, deadline: Instant, holder: ClientNetwork = .daemon,
         renewing: Bool = false, permit: Permit? = nil, delayed: (@Loop () -> Void)? = nil,
         done: @escaping @Loop (Result<HTTPResponse, UpstreamFailure>) -> Void
@@ -124,18 +124,18 @@ package final class HTTPTransfers {
     /// Opens a connection without sending a request on it: the request is refused at the last moment.
     ///
     /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
-    package func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
+    public func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         connections.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
             HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
 
     /// Closes all connections, which may be dead after a change of network: requests in progress are sent once more.
-    package func renewConnections() { connections.evictAll() }
+    public func renewConnections() { connections.evictAll() }
 
     /// Sends no further request on the existing connections; each closes when its requests have ended. Called when the address
     /// is in backoff: the fault may be one of its connections alone.
-    package func retireConnections() { connections.retireAll() }
+    public func retireConnections() { connections.retireAll() }
 
     // MARK: The queue
 

@@ -1,14 +1,14 @@
 import DNSResolver
-package import DNSWire
-package import HTTPDNS
-package import Platform
-package import Scheduling
+public import DNSWire
+public import HTTPDNS
+public import Platform
+public import Scheduling
 
 /// A document at an https URL, fetched again from time to time.
 ///
 /// Its host is looked up as that of a provider is: a forged address has no valid certificate.
 @Loop
-package final class WebDocument {
+public final class WebDocument {
     /// The time-out at one address: a long document over a slow line.
     private nonisolated static let timeout: Duration = .seconds(20)
 
@@ -25,7 +25,7 @@ package final class WebDocument {
     ///   - host: a name, or an address as text.
     ///   - caFile: trust anchors (PEM); empty: the system's.
     ///   - bootstrap: looks up the host.
-    package init(
+    public init(
         host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: HostSources,
         paths: NetworkPaths, loop: EventLoop
     ) {
@@ -46,7 +46,7 @@ package final class WebDocument {
     /// Fetches it from the first address that answers, of any source.
     ///
     /// - Parameter tag: the entity tag of the document that is there already: then the status is 304, without a body.
-    package func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
+    public func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
         if let lookup {
             lookup.refreshIfDue()
             await lookup.lookedUp(until: loop.now + HostAddresses.timeout)

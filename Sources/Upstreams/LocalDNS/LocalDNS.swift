@@ -1,28 +1,28 @@
-package import DNSResolver
-package import DNSWire
-package import Platform
-package import Scheduling
+public import DNSResolver
+public import DNSWire
+public import Platform
+public import Scheduling
 
 /// The network's own resolvers, or those of a `forward` entry.
 ///
 /// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
 /// case and port (`LocalDNSExchange`). Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
-package final class LocalDNS: Upstream {
-    package nonisolated let name: String
+public final class LocalDNS: Upstream {
+    public nonisolated let name: String
     /// The zone for which the servers are used: health probes query its NS records, and loops are detected below it.
-    package nonisolated let zone: Name
+    public nonisolated let zone: Name
     /// The servers in the order in which they are queried while none is in backoff; at most `maximumServers`, none twice.
     /// Those of one group know the same names; each group may know others.
-    package private(set) var groups: [[LocalDNSServer]]
+    public private(set) var groups: [[LocalDNSServer]]
 
     /// The servers of all groups.
-    package var servers: [LocalDNSServer] { groups.flatMap(\.self) }
+    public var servers: [LocalDNSServer] { groups.flatMap(\.self) }
 
     /// The most servers used: a further one would not be reached in time.
-    package nonisolated static let maximumServers = 8
+    public nonisolated static let maximumServers = 8
     /// The default of `[localdns] timeout`.
-    package nonisolated static let defaultTimeout = Duration.milliseconds(1_500)
+    public nonisolated static let defaultTimeout = Duration.milliseconds(1_500)
 
     nonisolated let environment: LocalDNSEnvironment
     private var clock: any LoopClock { environment.clock }
@@ -33,9 +33,9 @@ package final class LocalDNS: Upstream {
     private var knownProbes: [LocalDNSServer: LocalDNSProbes] = [:]
     /// Finds servers while there are none, at most once a second; for `servers = "auto"` on a network that comes up
     /// later.
-    package var findServers: (@Loop () -> [LocalDNSServer])?
+    public var findServers: (@Loop () -> [LocalDNSServer])?
     /// Called with the servers once one of them has answered.
-    package var onWorking: (@Loop ([LocalDNSServer]) -> Void)?
+    public var onWorking: (@Loop ([LocalDNSServer]) -> Void)?
     private var isKnownToWork = false
     /// Servers that worked for an earlier process: used while none can be found.
     private var earlierServers: [LocalDNSServer] = []
@@ -53,7 +53,7 @@ package final class LocalDNS: Upstream {
     ///   - paths: says which servers are unreachable now, and are therefore not queried.
     ///   - clock: for deadlines; the loop except in tests.
     ///   - report: called with events for servers that do not respond, and when they do again.
-    package nonisolated init(
+    public nonisolated init(
         name: String = "localdns", groups: [[LocalDNSServer]], zone: Name = .root,
         timeout: Duration = LocalDNS.defaultTimeout, maxTTL: Duration = .seconds(UInt32.max),
         limit: LocalDNSLimit = LocalDNSLimit(), paths: NetworkPaths = NetworkPaths(), loop: EventLoop,
@@ -73,7 +73,7 @@ package final class LocalDNS: Upstream {
     ///
     /// - Returns: whether there are others now.
     @discardableResult
-    package func useServers(_ groups: [[LocalDNSServer]]) -> Bool {
+    public func useServers(_ groups: [[LocalDNSServer]]) -> Bool {
         let groups = Self.distinct(groups)
         guard groups != self.groups else { return false }
         self.groups = groups
@@ -83,13 +83,13 @@ package final class LocalDNS: Upstream {
     }
 
     /// Begins with the servers that `old` has found, or would use while none can be found.
-    package func takeServers(of old: LocalDNS) {
+    public func takeServers(of old: LocalDNS) {
         groups = old.groups
         earlierServers = old.earlierServers
     }
 
     /// Called when the network has changed: ends all backoffs, even if the servers are the same.
-    package func networkChanged() {
+    public func networkChanged() {
         for probes in knownProbes.values { probes.forget() }
         knownProbes = knownProbes.filter { servers.contains($0.key) }
         lastSearch = nil
@@ -99,7 +99,7 @@ package final class LocalDNS: Upstream {
 
     /// Enables the detection of forwarding loops, at once and whenever the servers or the network change; looping
     /// servers are not queried. Our own listener must be open already.
-    package func findLoops(with listener: LoopProbes) {
+    public func findLoops(with listener: LoopProbes) {
         self.listener = listener
         findLoops()
     }
@@ -110,7 +110,7 @@ package final class LocalDNS: Upstream {
     }
 
     /// Whether `server` is in a forwarding loop with us, and is therefore not queried.
-    package func isLooping(_ server: LocalDNSServer) -> Bool { knownProbes[server]?.isLooping ?? false }
+    public func isLooping(_ server: LocalDNSServer) -> Bool { knownProbes[server]?.isLooping ?? false }
 
     private func probes(of server: LocalDNSServer) -> LocalDNSProbes {
         if let known = knownProbes[server] { return known }
@@ -126,7 +126,7 @@ package final class LocalDNS: Upstream {
     /// Each result is `.answer` for NOERROR and NXDOMAIN, or the most informative failure when no server gave an
     /// answer: `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query,
     /// and `.timeout` without any response.
-    package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+    public func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
         guard !Task.isCancelled else { return UpstreamReply(failure: .cancelled, types: question.types) }
         let lookups = begin(question)
         await withTaskCancellationHandler {
@@ -166,7 +166,7 @@ package final class LocalDNS: Upstream {
     }
 
     /// Restores the servers that worked for an earlier process.
-    package func restore(_ earlier: [LocalDNSServer]) {
+    public func restore(_ earlier: [LocalDNSServer]) {
         earlierServers = earlier
         lastSearch = nil
     }
@@ -180,7 +180,7 @@ package final class LocalDNS: Upstream {
     }
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
-    package func backoffEnd(_ server: LocalDNSServer) -> Instant? {
+    public func backoffEnd(_ server: LocalDNSServer) -> Instant? {
         probes(of: server).health.address.backoff.nextProbe
     }
 
@@ -221,7 +221,7 @@ package final class LocalDNS: Upstream {
     func doubted(_ server: LocalDNSServer, since began: Instant) { probes(of: server).doubted(since: began) }
 
     /// The index of the group of `server`; nil for a server that is not used any more.
-    package func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
+    public func group(of server: LocalDNSServer) -> Int? { groups.firstIndex { $0.contains(server) } }
 
     private nonisolated static func distinct(_ groups: [[LocalDNSServer]]) -> [[LocalDNSServer]] {
         var seen: Set<LocalDNSServer> = []

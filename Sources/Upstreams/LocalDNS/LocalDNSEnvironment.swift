@@ -1,7 +1,7 @@
 import DNSResolver
 import DNSWire
 import Platform
-package import Scheduling
+public import Scheduling
 
 /// What the queries to the servers of one LocalDNS need and share.
 struct LocalDNSEnvironment: Sendable {
@@ -22,23 +22,23 @@ struct LocalDNSEnvironment: Sendable {
 /// query, once that has been without a response for so long that an answer is unlikely, by the first query of a lookup:
 /// so names that are answered have priority over names that are not, and over repeats.
 @Loop
-package final class LocalDNSLimit: Sendable {
+public final class LocalDNSLimit: Sendable {
     /// The longest wait for a server that does not respond before the next one is queried; after it a query may be
     /// displaced by another one of its own network.
     nonisolated static let patience = Duration.milliseconds(400)
 
     /// The most outstanding queries. Default 1,024.
-    package nonisolated let maximum: Int
+    public nonisolated let maximum: Int
     private var shares: FairShare
     private var queries: [FairShare.Ticket: (began: Instant, displace: @Loop (FairShare.Ticket) -> Void)] = [:]
 
-    package nonisolated init(maximum: Int = 1_024) {
+    public nonisolated init(maximum: Int = 1_024) {
         self.maximum = maximum
         shares = FairShare(capacity: maximum)
     }
 
     /// The number of outstanding queries.
-    package var count: Int { shares.count }
+    public var count: Int { shares.count }
 
     /// Why a query is not sent.
     nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }

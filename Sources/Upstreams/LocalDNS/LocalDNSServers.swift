@@ -1,20 +1,20 @@
-package import DNSWire
+public import DNSWire
 import HTTPDNS
-package import Platform
+public import Platform
 
 /// A resolver of the network: its address for UDP and TCP.
-package struct LocalDNSServer: Hashable, Sendable {
+public struct LocalDNSServer: Hashable, Sendable {
     /// The port of DNS (RFC 1035 section 4.2).
-    package static let standardPort: UInt16 = 53
+    public static let standardPort: UInt16 = 53
 
-    package let address: IPAddress
-    package let port: UInt16
+    public let address: IPAddress
+    public let port: UInt16
     /// The name of the network interface to which queries are bound; a link-local address cannot be reached without it.
-    package let interface: String?
+    public let interface: String?
     /// Whether it is queried over TCP alone, as `options use-vc` demands.
-    package let usesTCP: Bool
+    public let usesTCP: Bool
 
-    package init(
+    public init(
         _ address: IPAddress, port: UInt16 = LocalDNSServer.standardPort, interface: String? = nil,
         usesTCP: Bool = false
     ) {
@@ -27,7 +27,7 @@ package struct LocalDNSServer: Hashable, Sendable {
 
 extension LocalDNSServer: CustomStringConvertible {
     /// `192.0.2.53:53`, `[fe80::1%eth0]:53`.
-    package var description: String { AddressAndPort(address, port: port, zone: interface).description }
+    public var description: String { AddressAndPort(address, port: port, zone: interface).description }
 }
 
 extension IPAddress {
@@ -54,8 +54,8 @@ extension IPAddress {
 /// 4. What `resolv_conf` was before `httpdnsd resolver on`, perhaps a link to a list that another program writes.
 ///
 /// Our own entries are left out of a list that has others.
-package struct LocalDNSServers: Sendable {
-    package static let resolvConf = "/etc/resolv.conf"
+public struct LocalDNSServers: Sendable {
+    public static let resolvConf = "/etc/resolv.conf"
     /// What systemd-resolved listens on, by itself or as a plain proxy (systemd-resolved.service(8)).
     private static let stubs: [IPAddress] = [.v4(0x7f00_0035), .v4(0x7f00_0036)]
 
@@ -69,7 +69,7 @@ package struct LocalDNSServers: Sendable {
     ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
     ///   - readFile: at most `ResolvConf.maximumSize` bytes of a file, or nil when it cannot be read.
     ///   - localAddresses: the addresses of this host's interfaces.
-    package init(
+    public init(
         listeners: [SocketAddress], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
         localAddresses: @escaping @Sendable () -> Set<IPAddress> = interfaceAddresses
     ) {
@@ -80,19 +80,19 @@ package struct LocalDNSServers: Sendable {
     }
 
     /// The lists, in the order in which they are read.
-    package static func files(resolvConf: String) -> [String] {
+    public static func files(resolvConf: String) -> [String] {
         let ofPrograms = ["/run/systemd/resolve/resolv.conf", "/run/NetworkManager/no-stub-resolv.conf"]
         return ofPrograms + [resolvConf, replaced(resolvConf)]
     }
 
     /// Where `httpdnsd resolver on` leaves the file that it replaces.
-    package static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
+    public static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
 
     /// Reads the lists. They are small files, mostly in memory, read at start, at a reload and when the network
     /// changes.
     ///
     /// - Returns: at least one server.
-    package func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
+    public func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains(where: \.isWildcard) ? localAddresses() : []
         var findings: [String] = []
         var hasSystemdList = false
@@ -125,46 +125,46 @@ package struct LocalDNSServers: Sendable {
 }
 
 /// No resolver except ourselves was found.
-package struct LocalDNSServersError: Error, CustomStringConvertible {
+public struct LocalDNSServersError: Error, CustomStringConvertible {
     /// What was found in each file.
     let findings: [String]
 
     static let ownAlone = "only this server itself"
 
     /// Whether a file names this server alone: that does not change with the network.
-    package var isOfOurOwn: Bool { findings.contains { $0.hasSuffix(Self.ownAlone) } }
+    public var isOfOurOwn: Bool { findings.contains { $0.hasSuffix(Self.ownAlone) } }
 
     /// One line, with the setting to add.
-    package var description: String {
+    public var description: String {
         "no resolver of the network found (\(findings.joined(separator: "; "))); "
             + #"write its address in the configuration: localdns.servers = ["192.0.2.53"]"#
     }
 }
 
 /// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
-package func readListFile(_ path: String) -> [UInt8]? {
+public func readListFile(_ path: String) -> [UInt8]? {
     try? readText(path, limit: ResolvConf.maximumSize)
 }
 
 /// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and
 /// the option `use-vc`.
-package struct ResolvConf: Hashable, Sendable {
+public struct ResolvConf: Hashable, Sendable {
     /// Usable servers, in order, all on port 53.
-    package private(set) var servers: [LocalDNSServer] = []
+    public private(set) var servers: [LocalDNSServer] = []
     /// Domains that the C library appends to short names: those of the last `search` or `domain` line. Text that is no
     /// domain name, and the root, are left out.
-    package private(set) var searchDomains: [Name] = []
+    public private(set) var searchDomains: [Name] = []
 
     /// The most bytes that are read; the rest is ignored. A real file has some hundreds.
-    package static let maximumSize = 64 << 10
+    public static let maximumSize = 64 << 10
     /// The most lines that are read.
-    package static let maximumLines = 1_024
+    public static let maximumLines = 1_024
 
     /// Parses the bytes of a file. Unknown lines and comments (`#`, `;`) are ignored.
     ///
     /// An IPv6 zone (`fe80::1%eth0`, `fe80::1%3`) is stored for link-local addresses, which are skipped without one, and
     /// ignored for others.
-    package init(_ bytes: some Collection<UInt8>) {
+    public init(_ bytes: some Collection<UInt8>) {
         var usesTCP = false
         let lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
-package import DNSResolver
-package import DNSWire
-package import Scheduling
+public import DNSResolver
+public import DNSWire
+public import Scheduling
 
 /// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at
 /// the start, in another network, and before the answer's time is over.
@@ -9,7 +9,7 @@ package import Scheduling
 /// while it is not wanted, which is while the machine has a way to IPv4 of its own; and what LocalDNS has not confirmed for
 /// a while is not used either.
 @Loop
-package final class PrefixDiscovery {
+public final class PrefixDiscovery {
     /// Bounds of the time between two look-ups, whatever the TTL says.
     nonisolated static let refreshInterval: ClosedRange<Duration> = .seconds(60)...(.seconds(600))
     /// A prefix that was not confirmed for so many of these times is dropped.
@@ -20,10 +20,10 @@ package final class PrefixDiscovery {
     static let timeout: Duration = .seconds(3)
 
     /// Asks LocalDNS.
-    package typealias Ask = @Loop (UpstreamQuestion) async -> UpstreamReply
+    public typealias Ask = @Loop (UpstreamQuestion) async -> UpstreamReply
 
     /// What is known now; `.none` until `begin()`.
-    package private(set) var translation = Translation.none
+    public private(set) var translation = Translation.none
     private let clock: any LoopClock
     private let ask: Ask
     private let onChange: @Loop (Translation) -> Void
@@ -35,8 +35,7 @@ package final class PrefixDiscovery {
     private var timer: LoopTimer?
 
     /// - Parameter onChange: called with what is known now, whenever that changes.
-    package nonisolated init(clock: any LoopClock, ask: @escaping Ask, onChange: @escaping @Loop (Translation) -> Void)
-    {
+    public nonisolated init(clock: any LoopClock, ask: @escaping Ask, onChange: @escaping @Loop (Translation) -> Void) {
         self.clock = clock
         backoff = Backoff(Self.retryInterval)
         self.ask = ask
@@ -44,7 +43,7 @@ package final class PrefixDiscovery {
     }
 
     /// Starts over without the prefix that was found, for another network or LocalDNS; ends where it is not wanted.
-    package func begin(isWanted: Bool) {
+    public func begin(isWanted: Bool) {
         round += 1
         backoff.succeeded()
         timer?.cancel()

@@ -1,41 +1,41 @@
-package import DNSResolver
+public import DNSResolver
 import Scheduling
 
 /// The calls that were sent to a provider today and this month, their limits, and what the vendor bills for them. Days and
 /// months begin at 00:00 UTC.
-package struct CallQuota: Hashable, Sendable {
+public struct CallQuota: Hashable, Sendable {
     /// The part that outlives a restart.
-    package struct Record: Hashable, Sendable {
-        package var day: CallCount
-        package var month: CallCount
+    public struct Record: Hashable, Sendable {
+        public var day: CallCount
+        public var month: CallCount
         /// When counting for this month began, in seconds since 1970; nil: before this was recorded.
-        package var since: Int64?
+        public var since: Int64?
 
-        package init(day: CallCount, month: CallCount, since: Int64?) {
+        public init(day: CallCount, month: CallCount, since: Int64?) {
             (self.day, self.month, self.since) = (day, month, since)
         }
     }
 
     /// What a count that several servers share leaves to this one in a period; valid in that period alone.
-    package struct Allowance: Hashable, Sendable {
+    public struct Allowance: Hashable, Sendable {
         /// The day or month that it is for, as `CallCount.period`.
-        package let number: Int64
+        public let number: Int64
         /// Calls that may still be sent; 0 or less: none.
-        package let left: Int
+        public let left: Int
         /// Whether no more of them are to be had before the period ends.
-        package let isFinal: Bool
+        public let isFinal: Bool
 
-        package init(number: Int64, left: Int, isFinal: Bool) {
+        public init(number: Int64, left: Int, isFinal: Bool) {
             (self.number, self.left, self.isFinal) = (number, left, isFinal)
         }
     }
 
     /// A day that has ended with calls, and its month until then.
-    package struct EndedDay: Hashable, Sendable {
-        package let day: CallCount
-        package let month: CallCount
+    public struct EndedDay: Hashable, Sendable {
+        public let day: CallCount
+        public let month: CallCount
         /// What was foreseen for the whole month when the day ended.
-        package let forecast: CallCount?
+        public let forecast: CallCount?
 
         /// By the fields that the log has for them.
         var counts: [String: Int] {
@@ -79,7 +79,7 @@ package struct CallQuota: Hashable, Sendable {
     /// The last day that has ended, until it is taken.
     private var ended: EndedDay?
 
-    package init(dailyLimit: Int, monthlyLimit: Int = 0) {
+    public init(dailyLimit: Int, monthlyLimit: Int = 0) {
         (day, month) = (Tally(limit: dailyLimit), Tally(limit: monthlyLimit))
     }
 
@@ -91,12 +91,12 @@ package struct CallQuota: Hashable, Sendable {
     /// The record to store for the next start.
     ///
     /// - Parameter time: seconds since 1970.
-    package func record(at time: Int64) -> Record {
+    public func record(at time: Int64) -> Record {
         Record(day: count(.day, at: time), month: count(.month, at: time), since: since)
     }
 
     /// The calls of a period so far.
-    package func count(_ period: CallPeriod, at time: Int64) -> CallCount {
+    public func count(_ period: CallPeriod, at time: Int64) -> CallCount {
         let time = known(time)
         guard period == .month else { return day.count.moved(to: Self.day(time)) }
         // A new month begins with a new day: mostly there is no date to compute.
@@ -104,10 +104,10 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// The last day that has ended, once.
-    package mutating func takeEndedDay() -> EndedDay? { ended.take() }
+    public mutating func takeEndedDay() -> EndedDay? { ended.take() }
 
     /// The period until whose end no call may be sent; nil while calls may be. The longer one, if both are exhausted.
-    package func exhausted(at time: Int64) -> CallPeriod? {
+    public func exhausted(at time: Int64) -> CallPeriod? {
         isUsedUp(.month, at: time) ? .month : isUsedUp(.day, at: time) ? .day : nil
     }
 
@@ -123,7 +123,7 @@ package struct CallQuota: Hashable, Sendable {
     /// and one that is even over the day has all of them.
     ///
     /// - Returns: `.max` while no limit is half spent, or where several servers share the count; nil without a limit.
-    package func share(at time: Int64) -> Int? {
+    public func share(at time: Int64) -> Int? {
         guard day.limit > 0 || month.limit > 0 else { return nil }
         let known = known(time)
         let date = Self.date(known)
@@ -140,13 +140,13 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// What is left to this server of a count that several share; nil where it counts by itself.
-    package func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
+    public func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
 
     /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
-    package mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
+    public mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
 
     /// Whether the limit is reached, and not only the next part of a shared count awaited.
-    package func isFinal(_ period: CallPeriod, at time: Int64) -> Bool {
+    public func isFinal(_ period: CallPeriod, at time: Int64) -> Bool {
         let count = count(period, at: time)
         guard count.calls < limit(period), let allowance = allowance(period), allowance.number == count.period else {
             return true
@@ -155,12 +155,12 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// The most calls of a period; 0: no limit.
-    package func limit(_ period: CallPeriod) -> Int { self[period].limit }
+    public func limit(_ period: CallPeriod) -> Int { self[period].limit }
 
     /// Counts a call, unless that would exceed a limit.
     ///
     /// - Returns: whether it may be sent.
-    package mutating func take(at time: Int64) -> Bool {
+    public mutating func take(at time: Int64) -> Bool {
         move(to: time)
         guard exhausted(at: time) == nil else { return false }
         day.count.add(calls: 1)
@@ -170,7 +170,7 @@ package struct CallQuota: Hashable, Sendable {
 
     /// The period of which the call that was just taken is the first beyond four fifths of its limit; of a shared count
     /// that is known elsewhere.
-    package func nearsLimit(at time: Int64) -> CallPeriod? {
+    public func nearsLimit(at time: Int64) -> CallPeriod? {
         func isFirst(_ period: CallPeriod) -> Bool {
             let limit = limit(period)
             return limit > 0 && allowance(period) == nil && count(period, at: time).calls == limit - limit / 5
@@ -179,7 +179,7 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// Counts answers as the vendor bills them.
-    package mutating func bill(_ units: Int, at time: Int64) {
+    public mutating func bill(_ units: Int, at time: Int64) {
         move(to: time)
         day.count.add(billed: units)
         month.count.add(billed: units)
@@ -191,7 +191,7 @@ package struct CallQuota: Hashable, Sendable {
     }
 
     /// Adds the count from before a restart to the count since.
-    package mutating func restore(_ stored: Record, at time: Int64) {
+    public mutating func restore(_ stored: Record, at time: Int64) {
         if time < Self.earliest, Self.days.contains(stored.day.period), day.count.period < stored.day.period {
             // Goes on where the record ends; the clock will say whether that is over.
             (day.count.period, month.count.period) = (stored.day.period, stored.month.period)
@@ -212,7 +212,7 @@ package struct CallQuota: Hashable, Sendable {
 
     /// What this month will have had at its end, if the rest goes on at the mean rate since counting began; nil in the
     /// first hour.
-    package func forecast(at time: Int64) -> CallCount? {
+    public func forecast(at time: Int64) -> CallCount? {
         guard let since, month.count.period == Self.date(time).monthNumber else { return nil }
         let elapsed = time - since
         guard elapsed >= Self.shortest else { return nil }
@@ -244,20 +244,20 @@ package struct CallQuota: Hashable, Sendable {
 }
 
 /// What was sent to a provider in one day or one month, and what its vendor bills for it.
-package struct CallCount: Hashable, Sendable {
+public struct CallCount: Hashable, Sendable {
     /// More than a month can have; a larger number in a file is cut to it, so that sums do not overflow.
     private static let most = 1 << 40
 
     /// Days since 1970-01-01, or the number of a month.
-    package var period: Int64
+    public var period: Int64
     /// Requests sent.
-    package private(set) var calls: Int
+    public private(set) var calls: Int
     /// Answers, as the vendor counts them.
-    package private(set) var billed: Int
+    public private(set) var billed: Int
 
     /// - Parameters:
     ///   - calls, billed: 0 to 2^40; cut to that.
-    package init(period: Int64, calls: Int = 0, billed: Int = 0) {
+    public init(period: Int64, calls: Int = 0, billed: Int = 0) {
         self.period = period
         self.calls = min(max(0, calls), Self.most)
         self.billed = min(max(0, billed), Self.most)

@@ -1,22 +1,22 @@
-package import DNSResolver
-package import DNSWire
+public import DNSResolver
+public import DNSWire
 import HTTPDNS
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// One configured HTTPDNS provider: a service's wire format, and the addresses where it is reached.
 @Loop
-package final class HTTPDNSProvider: Provider {
-    package nonisolated let name: String
-    package nonisolated let names: [Name]
-    package nonisolated let answersBothFamilies: Bool
-    package nonisolated let mayHedge: Bool
-    package var access = Backoff()
+public final class HTTPDNSProvider: Provider {
+    public nonisolated let name: String
+    public nonisolated let names: [Name]
+    public nonisolated let answersBothFamilies: Bool
+    public nonisolated let mayHedge: Bool
+    public var access = Backoff()
     private nonisolated let settings: HTTPDNSSettings
     private let loop: EventLoop
     private let paths: NetworkPaths
     /// Its time, its calls and what they cost.
-    package let account: ProviderAccount
+    public let account: ProviderAccount
     /// Looks up the host; nil if addresses are configured.
     private let lookup: HostAddresses?
     /// Asks the service for its addresses; nil if it has no such call.
@@ -49,7 +49,7 @@ package final class HTTPDNSProvider: Provider {
     ///   - timeOfDay: seconds since 1970, for signatures and the quota.
     ///   - report: called with events for operators: the service's clock, the quota, the results of scheduling
     ///     calls.
-    package init(
+    public init(
         _ settings: HTTPDNSSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths = NetworkPaths(),
         timeOfDay: @escaping @Sendable () -> Int64, report: @escaping @Loop (ResolverEvent) -> Void = { _ in }
     ) {
@@ -101,24 +101,24 @@ package final class HTTPDNSProvider: Provider {
         addressesChanged()
     }
 
-    package nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
+    public nonisolated var clientScoping: ClientScoping? { settings.clientSubnet.scoping }
 
     /// Whether its own host needs no look-up.
-    package nonisolated var isKnownByAddress: Bool { !settings.knownAddresses.isEmpty }
+    public nonisolated var isKnownByAddress: Bool { !settings.knownAddresses.isEmpty }
 
-    package nonisolated var isAuthenticated: Bool { settings.origin.scheme == .https }
+    public nonisolated var isAuthenticated: Bool { settings.origin.scheme == .https }
 
-    package var unavailability: String? {
+    public var unavailability: String? {
         if schedule?.isDisabled == true { return "the vendor has disabled the service for this account" }
         return account.refusal
     }
 
-    package var callShare: Int? { account.calls.share(at: account.clock.own) }
+    public var callShare: Int? { account.calls.share(at: account.clock.own) }
 
-    package func leftOut() { account.refused() }
+    public func leftOut() { account.refused() }
 
     /// When a service that its vendor has disabled is asked again; nil while it is enabled.
-    package var disabledUntil: Instant? { schedule?.disabledUntil }
+    public var disabledUntil: Instant? { schedule?.disabledUntil }
 
     // MARK: The calls of a fleet
 
@@ -128,12 +128,12 @@ package final class HTTPDNSProvider: Provider {
     ///   - store: where; nil: this server counts by itself.
     ///   - account: whose calls they are: the same text on all servers.
     ///   - old: what counted them before; may be this one.
-    package func countCalls(in store: SharedStore?, as account: String, replacing old: HTTPDNSProvider? = nil) {
+    public func countCalls(in store: SharedStore?, as account: String, replacing old: HTTPDNSProvider? = nil) {
         self.account.countCalls(in: store, as: account, from: old?.account.fleet?.record)
     }
 
     /// State to be stored for the next start.
-    package enum Learned: Hashable, Sendable {
+    public enum Learned: Hashable, Sendable {
         /// The number of calls has increased.
         case calls(CallQuota.Record)
         /// The calls that this server has claimed of the fleet's.
@@ -145,12 +145,12 @@ package final class HTTPDNSProvider: Provider {
     }
 
     /// Called with new state to be stored.
-    package var onLearned: (@Loop (Learned) -> Void)?
+    public var onLearned: (@Loop (Learned) -> Void)?
 
     /// Restores what an earlier process had learned, unless this process has learned newer values.
     ///
     /// - Parameter time: when it was learned, in seconds since 1970.
-    package func restore(_ learned: Learned, at time: Int64) {
+    public func restore(_ learned: Learned, at time: Int64) {
         switch learned {
         case .calls(let record): account.restore(record)
         case .fleet(let record): account.fleet?.restore(record)
@@ -169,15 +169,15 @@ package final class HTTPDNSProvider: Provider {
     }
 
     /// Seconds by which the service's clock is ahead of ours; 0 until it has reported its time.
-    package var clockOffset: Int64 { account.clock.offset }
+    public var clockOffset: Int64 { account.clock.offset }
 
-    package nonisolated func answers(_ type: RecordType) -> Bool { settings.format.answers(type) }
+    public nonisolated func answers(_ type: RecordType) -> Bool { settings.format.answers(type) }
 
-    package nonisolated var takesCheckingDisabled: Bool { settings.format.takesCheckingDisabled }
+    public nonisolated var takesCheckingDisabled: Bool { settings.format.takesCheckingDisabled }
 
     /// One endpoint for each address. Addresses that are looked up, or returned by the service, are refreshed in the
     /// background once they are due; the latter also when all have failed.
-    package var endpoints: [any Endpoint] {
+    public var endpoints: [any Endpoint] {
         lookup?.refreshIfDue()
         if let schedule {
             if current.contains(where: \.health.isUsable) { schedule.refreshIfDue() } else { schedule.circleFailed() }
@@ -186,16 +186,16 @@ package final class HTTPDNSProvider: Provider {
     }
 
     /// Where requests to its known addresses go first: to the address, a proxy, or the network's translator.
-    package var nextHops: [IPAddress] { known.map(\.nextHop) }
+    public var nextHops: [IPAddress] { known.map(\.nextHop) }
 
-    package var waitingRequests: Int { known.reduce(0) { $0 + $1.waitingRequests } }
+    public var waitingRequests: Int { known.reduce(0) { $0 + $1.waitingRequests } }
 
     /// The same as received, and without starting a look-up, for status reports.
-    package private(set) var knownEndpoints: [any Endpoint] = []
+    public private(set) var knownEndpoints: [any Endpoint] = []
 
     /// Called when the network has changed: connections are reopened, backoffs end, and the service's host is looked up
     /// again if it is a name without configured addresses.
-    package func networkChanged() {
+    public func networkChanged() {
         access.succeeded()
         unknown?.health.networkChanged(at: loop.now)
         for endpoint in known { endpoint.networkChanged() }
@@ -208,7 +208,7 @@ package final class HTTPDNSProvider: Provider {
 
     /// Starts the look-up of the service's host, if it needs one, which otherwise the first use does, and enables
     /// scheduling calls.
-    package func start() {
+    public func start() {
         lookup?.refreshIfDue()
         schedule?.start()
     }

@@ -1,36 +1,36 @@
-package import DNSWire
-package import HTTPDNS
-package import Platform
+public import DNSWire
+public import HTTPDNS
+public import Platform
 
 /// One HTTPDNS provider as configured.
-package struct HTTPDNSSettings: Sendable {
+public struct HTTPDNSSettings: Sendable {
     /// The name in logs, `status` and extended errors.
-    package var name: String
-    package var format: any ProviderFormat
+    public var name: String
+    public var format: any ProviderFormat
     /// The service without its address.
-    package var origin: HTTPOrigin
+    public var origin: HTTPOrigin
     /// The host of the configured URL: a name, or an address as text.
-    package var host: String
+    public var host: String
     /// Where to connect, in this order. Empty: `host` if that is an address; else it is looked up (https only).
-    package var addresses: [SocketAddress]
+    public var addresses: [SocketAddress]
     /// How the service is asked for its addresses; nil: it is not. Ignored over http.
-    package var schedule: ScheduleSettings?
+    public var schedule: ScheduleSettings?
     /// Suffixes of the names that are sent to it; empty: every name.
-    package var names: [Name]
-    package var clientSubnet: ReportedNetwork
+    public var names: [Name]
+    public var clientSubnet: ReportedNetwork
     /// The most calls in one day, and in one month (UTC); 0: no limit.
-    package var dailyLimit: Int
-    package var monthlyLimit: Int
+    public var dailyLimit: Int
+    public var monthlyLimit: Int
     /// As how many an answer with addresses is billed; 0: the vendor bills none.
-    package var unitsOfAnswer: Int
+    public var unitsOfAnswer: Int
     /// The silence after which an address is probed, and the most time for that.
-    package var timeout: Duration
+    public var timeout: Duration
     /// Whether it may be queried as a hedge for another provider that is slow.
-    package var mayHedge: Bool
+    public var mayHedge: Bool
     /// Goes with each request; nil: none.
-    package var mark: LoopMark?
+    public var mark: LoopMark?
 
-    package init(
+    public init(
         name: String, format: any ProviderFormat, origin: HTTPOrigin, host: String,
         addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil, names: [Name] = [],
         clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0, unitsOfAnswer: Int = 0,
@@ -64,7 +64,7 @@ package struct HTTPDNSSettings: Sendable {
     private static let neutralName = try? Name("a.root-servers.net")
 
     /// The addresses that need no look-up; empty when `host` is a name and `addresses` is empty.
-    package var knownAddresses: [SocketAddress] {
+    public var knownAddresses: [SocketAddress] {
         addresses.isEmpty ? IPAddress(host).map { [atURLPort($0)] } ?? [] : addresses
     }
 

@@ -1,24 +1,24 @@
-package import DNSResolver
+public import DNSResolver
 import DNSWire
-package import Scheduling
+public import Scheduling
 
 /// What hosts of services are looked up by: the providers whose own addresses are known, in their order, and LocalDNS
 /// last. Never by ourselves, since we may need the service to answer.
 ///
 /// Any of them may return forged addresses: the service's certificate decides.
 @Loop
-package final class HostSources {
+public final class HostSources {
     /// The most addresses of a provider that are asked for one host.
     private static let mostEndpoints = 2
 
     private let localDNS: any Upstream
     /// The providers that are asked: none whose own host is looked up, so that none waits for itself, nor two for each other.
-    package var providers: [any Provider] = []
+    public var providers: [any Provider] = []
     /// Decides which hosts providers may hear of; nil: of all.
-    package var routes: RoutePolicy?
+    public var routes: RoutePolicy?
 
     /// - Parameter localDNS: must not forward to us.
-    package nonisolated init(localDNS: any Upstream) { self.localDNS = localDNS }
+    public nonisolated init(localDNS: any Upstream) { self.localDNS = localDNS }
 
     /// Asks for the addresses of a host.
     ///

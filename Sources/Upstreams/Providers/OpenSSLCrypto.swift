@@ -1,8 +1,8 @@
 import COpenSSL
-package import HTTPDNS
+public import HTTPDNS
 
 /// The services' cryptography, implemented by OpenSSL's EVP interface. Safe to call from any thread.
-package struct OpenSSLCrypto: Crypto {
+public struct OpenSSLCrypto: Crypto {
     /// The most bytes of a text. HTTP bodies have at most 64 KiB; the limit keeps lengths in range of the C interface.
     private static let maximumLength = 1 << 20
     /// Bytes of GCM's authentication tag, which follows the ciphertext.
@@ -10,11 +10,11 @@ package struct OpenSSLCrypto: Crypto {
     /// The longest block of a cipher: by how much a ciphertext may exceed its plaintext, apart from the tag.
     private static let blockLength = 16
 
-    package init() {}
+    public init() {}
 
-    package func md5(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_md5()) }
+    public func md5(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_md5()) }
 
-    package func sha256(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_sha256()) }
+    public func sha256(_ bytes: [UInt8]) -> [UInt8]? { unsafe digest(of: bytes, EVP_sha256()) }
 
     private func digest(of bytes: [UInt8], _ algorithm: OpaquePointer?) -> [UInt8]? {
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
@@ -23,7 +23,7 @@ package struct OpenSSLCrypto: Crypto {
         return Array(digest.prefix(Int(length)))
     }
 
-    package func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? {
+    public func hmacSHA256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? {
         var code = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var length = 0
         guard !key.isEmpty,
@@ -33,7 +33,7 @@ package struct OpenSSLCrypto: Crypto {
         return Array(code.prefix(length))
     }
 
-    package func randomBytes(_ count: Int) -> [UInt8]? {
+    public func randomBytes(_ count: Int) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         guard count == 0 || Int32(exactly: count).map({ unsafe RAND_bytes(&bytes, $0) == 1 }) == true else {
             return failed()
@@ -41,11 +41,11 @@ package struct OpenSSLCrypto: Crypto {
         return bytes
     }
 
-    package func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
+    public func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
         transform(plaintext, cipher, isEncrypting: true, key, iv)
     }
 
-    package func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
+    public func decrypt(_ ciphertext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]? {
         transform(ciphertext, cipher, isEncrypting: false, key, iv)
     }
 

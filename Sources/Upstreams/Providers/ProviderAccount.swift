@@ -1,11 +1,11 @@
-package import DNSResolver
+public import DNSResolver
 import DNSWire
 import HTTPDNS
-package import Scheduling
+public import Scheduling
 
 /// State shared by all addresses of a provider: the service's time, the quota of calls, and how long its answers took.
 @Loop
-package final class ProviderAccount {
+public final class ProviderAccount {
     let clock: ProviderClock
     private(set) var calls: CallQuota
     /// As how many an answer with addresses is billed; 0: the vendor bills none.
@@ -13,9 +13,9 @@ package final class ProviderAccount {
     /// Where its calls are counted together with other servers; nil: nowhere.
     private var fleetStore: SharedStore?
     /// The count that several servers share; nil: none is shared.
-    package private(set) var fleet: FleetCalls?
+    public private(set) var fleet: FleetCalls?
     /// Of the answers to clients' questions, from the request.
-    package let latencies = LatencyHistogram()
+    public let latencies = LatencyHistogram()
     let provider: String
     let report: @Loop (ResolverEvent) -> Void
 
@@ -40,13 +40,13 @@ package final class ProviderAccount {
     }
 
     /// The calls of a period so far.
-    package func count(_ period: CallPeriod) -> CallCount { calls.count(period, at: clock.own) }
+    public func count(_ period: CallPeriod) -> CallCount { calls.count(period, at: clock.own) }
 
     /// What this month will have had at its end; nil while too little is known.
-    package var forecast: CallCount? { calls.forecast(at: clock.own) }
+    public var forecast: CallCount? { calls.forecast(at: clock.own) }
 
     /// Until whose end no call may be made; nil while calls may be.
-    package var exhausted: CallPeriod? {
+    public var exhausted: CallPeriod? {
         let now = clock.own
         return calls.exhausted(at: now).flatMap { calls.isFinal($0, at: now) ? $0 : nil }
     }
@@ -113,16 +113,16 @@ package final class ProviderAccount {
     }
 
     /// The calls of this day and month, to be stored for the next start.
-    package var record: CallQuota.Record { calls.record(at: clock.own) }
+    public var record: CallQuota.Record { calls.record(at: clock.own) }
 
     /// Continues counting from a stored record; what is of an earlier day or month is ignored.
-    package func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
+    public func restore(_ record: CallQuota.Record) { calls.restore(record, at: clock.own) }
 
     /// Called when a call was counted, and when the service's time was learned.
     var onChange: (@Loop () -> Void)?
 
     /// Called with what the service shows over https of this machine's clock.
-    package var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
+    public var onSign: (@Loop (TimeOfDay.Sign) -> Void)?
 
     /// Passes a reply, and the time of day in it, to `onSign`. One from an HTTP cache has the time of its first use, and
     /// which reply is long in a cache can be chosen by a client.

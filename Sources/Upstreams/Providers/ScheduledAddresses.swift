@@ -1,17 +1,17 @@
 import DNSResolver
 import DNSWire
-package import HTTPDNS
-package import Platform
+public import HTTPDNS
+public import Platform
 import Scheduling
 
 /// The scheduling call of a provider, which returns the addresses to use.
-package struct ScheduleSettings: Sendable {
-    package var format: any ScheduleFormat
+public struct ScheduleSettings: Sendable {
+    public var format: any ScheduleFormat
     /// Where the call is sent: the first address, then the next one when it fails. Over https only, with the service's
     /// certificate.
-    package var startup: [SocketAddress]
+    public var startup: [SocketAddress]
 
-    package init(format: any ScheduleFormat, startup: [SocketAddress]) {
+    public init(format: any ScheduleFormat, startup: [SocketAddress]) {
         self.format = format
         self.startup = startup
     }

@@ -1,5 +1,5 @@
 import DNSWire
-package import HTTPDNS
+public import HTTPDNS
 import Platform
 import Scheduling
 
@@ -230,8 +230,8 @@ struct RedisChannelEvents {
 }
 
 /// Where a Redis is, and how it is asked.
-package struct RedisSettings: Hashable, Sendable {
-    package enum Place: Hashable, Sendable {
+public struct RedisSettings: Hashable, Sendable {
+    public enum Place: Hashable, Sendable {
         /// - Parameters:
         ///   - host: a name, or an address as text.
         ///   - usesTLS: whether the server must show a certificate for the host.
@@ -240,19 +240,19 @@ package struct RedisSettings: Hashable, Sendable {
         case path(String)
     }
 
-    package var place: Place
+    public var place: Place
     /// Empty: the server's default user.
-    package var user: String
+    public var user: String
     /// Nil: none is sent.
-    package var password: Secret?
+    public var password: Secret?
     /// The number of the database, which the server counts from 0.
-    package var database: Int
+    public var database: Int
     /// A PEM file of trust anchors; empty: the system's.
-    package var caFile: String
+    public var caFile: String
     /// How long one look-up may take.
-    package var timeout: Duration
+    public var timeout: Duration
 
-    package init(
+    public init(
         place: Place, user: String = "", password: Secret? = nil, database: Int = 0, caFile: String = "",
         timeout: Duration = .milliseconds(50)
     ) {
@@ -276,7 +276,7 @@ package struct RedisSettings: Hashable, Sendable {
     }
 
     /// Host and port, or the path, for logs.
-    package var placeText: String {
+    public var placeText: String {
         switch place {
         case .host(let host, let port, _): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         case .path(let path): path

@@ -1,8 +1,8 @@
-package import DNSCache
-package import DNSResolver
-package import DNSWire
+public import DNSCache
+public import DNSResolver
+public import DNSWire
 import Platform
-package import Scheduling
+public import Scheduling
 
 /// One look-up in Redis: reads the value; when there is none, takes the lease to ask, or waits while another server has it.
 ///
@@ -196,11 +196,11 @@ final class RedisLookup: SharedLookup {
 
 /// The shared answers as one policy may use them: `SharedStore` holds those of every policy, each under its own names.
 @Loop
-package final class SharedCache: SharedAnswers {
+public final class SharedCache: SharedAnswers {
     /// Bytes of a policy's digest.
     private nonisolated static let policyLength = 16
 
-    package nonisolated let store: SharedStore
+    public nonisolated let store: SharedStore
     /// What the policy is called: another one wherever an answer may be another one.
     private nonisolated let policy: [UInt8]
     private nonisolated let freshness: FreshnessPolicy
@@ -209,7 +209,7 @@ package final class SharedCache: SharedAnswers {
     ///   - policy: which providers may decide, and all that their answers depend on; the same text on every server of the
     ///     fleet.
     ///   - freshness: by which TTLs are raised and cut before answers are shared.
-    package nonisolated init(_ store: SharedStore, policy: String, freshness: FreshnessPolicy) {
+    public nonisolated init(_ store: SharedStore, policy: String, freshness: FreshnessPolicy) {
         self.store = store
         self.freshness = freshness
         // Without SHA-256 in the library there is no sealing either.
@@ -217,7 +217,7 @@ package final class SharedCache: SharedAnswers {
         self.policy = Array((digest + [UInt8](repeating: 0, count: Self.policyLength)).prefix(Self.policyLength))
     }
 
-    package func begin(
+    public func begin(
         _ key: FlightKey, _ types: [RecordType], done: @escaping @Loop ([SharedAnswer]) -> Void
     ) -> (any SharedLookup)? {
         guard store.hasTime() else { return nil }
@@ -231,7 +231,7 @@ package final class SharedCache: SharedAnswers {
 
     /// Removes the addresses and service bindings of a name, for all servers. Those for single client networks stay until
     /// their TTL ends.
-    package func remove(_ name: Name) {
+    public func remove(_ name: Name) {
         for types in [[RecordType.a, .aaaa], [.a], [.aaaa], [.https]] {
             for scope in [nil, ClientScope.undisclosed] {
                 for (dnssecOK, checkingDisabled) in [(false, false), (true, false), (false, true), (true, true)] {

@@ -1,21 +1,21 @@
 import DNSWire
-package import HTTPDNS
-package import Platform
-package import Scheduling
+public import HTTPDNS
+public import Platform
+public import Scheduling
 
 /// How a fleet's shared cache is used.
-package struct SharedStoreSettings: Hashable, Sendable {
-    package var redis: RedisSettings
+public struct SharedStoreSettings: Hashable, Sendable {
+    public var redis: RedisSettings
     /// The fleet's secret, 32 bytes; compared only by what it opens.
-    package var key: Secret
+    public var key: Secret
     /// What every name in Redis begins with.
-    package var prefix: String
+    public var prefix: String
     /// Whether one server asks for all.
-    package var takesLease: Bool
+    public var takesLease: Bool
     /// Whether limits of calls hold for all servers together.
-    package var countsCalls: Bool
+    public var countsCalls: Bool
 
-    package init(redis: RedisSettings, key: Secret, prefix: String, takesLease: Bool, countsCalls: Bool = false) {
+    public init(redis: RedisSettings, key: Secret, prefix: String, takesLease: Bool, countsCalls: Bool = false) {
         self.redis = redis
         self.key = key
         self.prefix = prefix
@@ -24,7 +24,7 @@ package struct SharedStoreSettings: Hashable, Sendable {
     }
 
     /// 32 bytes of a text of 64 hexadecimal digits, or of base64; nil for any other text.
-    package static func keyBytes(_ text: String) -> [UInt8]? {
+    public static func keyBytes(_ text: String) -> [UInt8]? {
         guard let bytes = TextDecoding.hexadecimal(text) ?? TextDecoding.base64(text), bytes.count == SharedKeys.length
         else { return nil }
         return bytes
@@ -32,7 +32,7 @@ package struct SharedStoreSettings: Hashable, Sendable {
 }
 
 /// Something about the shared cache that operators should know.
-package enum SharedStoreEvent: Hashable, Sendable {
+public enum SharedStoreEvent: Hashable, Sendable {
     /// It is in backoff.
     case unavailable(place: String, reason: String)
     /// It answers again.
@@ -45,34 +45,34 @@ package enum SharedStoreEvent: Hashable, Sendable {
 
 /// The answers in Redis, and what is needed to read and write them. Stays over a reload that changes none of its settings.
 @Loop
-package final class SharedStore {
+public final class SharedStore {
     /// Counters since the start.
-    package struct Counters: Sendable {
+    public struct Counters: Sendable {
         /// Look-ups that found an answer, that found none, and that had no reply in time.
-        package var hits = 0
-        package var misses = 0
-        package var timeouts = 0
+        public var hits = 0
+        public var misses = 0
+        public var timeouts = 0
         /// Questions that came while it was in backoff, or had no address.
-        package var skipped = 0
+        public var skipped = 0
         /// Look-ups that waited while another server asked, and those of them that then had its answer.
-        package var waits = 0
-        package var served = 0
+        public var waits = 0
+        public var served = 0
         /// Answers written, and those that were refused.
-        package var written = 0
-        package var refused = 0
+        public var written = 0
+        public var refused = 0
         /// Values that are no answers.
-        package var damaged = 0
+        public var damaged = 0
         /// When the last write was refused, and the last value was no answer; nil: never.
-        package var lastRefused: Instant?
-        package var lastDamaged: Instant?
+        public var lastRefused: Instant?
+        public var lastDamaged: Instant?
     }
 
-    package nonisolated let settings: SharedStoreSettings
+    public nonisolated let settings: SharedStoreSettings
     let keys: SharedKeys
     let clock: any LoopClock
     let redis: RedisLink
     let leases: LeaseWatch
-    package internal(set) var counters = Counters()
+    public internal(set) var counters = Counters()
     /// Whether this machine's clock can be right: else an answer's age is unknown, and nothing is shared.
     let hasTime: @Loop () -> Bool
     /// Seconds since 1970.
@@ -84,7 +84,7 @@ package final class SharedStore {
     /// - Parameters:
     ///   - bootstrap: looks up the host of Redis.
     ///   - hasTime: whether this machine's clock can be right.
-    package convenience init?(
+    public convenience init?(
         _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths,
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
         report: @escaping @Loop (SharedStoreEvent) -> Void
@@ -124,23 +124,23 @@ package final class SharedStore {
         leases = LeaseWatch(link { _ in })
     }
 
-    package var name: String { settings.redis.placeText }
+    public var name: String { settings.redis.placeText }
 
     /// Whether it is in backoff, when the next probe may begin, and why.
-    package var backoff: (nextProbe: Instant, reason: String)? {
+    public var backoff: (nextProbe: Instant, reason: String)? {
         redis.backoff.nextProbe.map { ($0, redis.lastFailure) }
     }
 
     /// Connects, so that the first question finds a connection.
-    package func start() { redis.start() }
+    public func start() { redis.start() }
 
-    package func networkChanged() {
+    public func networkChanged() {
         redis.networkChanged()
         leases.networkChanged()
     }
 
     /// Ends its connections: nothing uses it any more.
-    package func close() {
+    public func close() {
         redis.shutDown()
         leases.close()
     }
@@ -182,8 +182,8 @@ package final class SharedStore {
 }
 
 /// What Redis did when it was asked by the commands of a look-up, for people.
-package struct SharedExamination: Equatable, Sendable {
-    package enum Outcome: Equatable, Sendable {
+public struct SharedExamination: Equatable, Sendable {
+    public enum Outcome: Equatable, Sendable {
         /// No connection, or no reply in time; why.
         case unreachable(String)
         /// It does not carry out a command that look-ups need.
@@ -193,10 +193,10 @@ package struct SharedExamination: Equatable, Sendable {
     }
 
     /// Host and port, or the path.
-    package let place: String
-    package let outcome: Outcome
+    public let place: String
+    public let outcome: Outcome
 
-    package init(place: String, outcome: Outcome) {
+    public init(place: String, outcome: Outcome) {
         self.place = place
         self.outcome = outcome
     }
@@ -209,7 +209,7 @@ extension SharedStore {
     /// Writes, reads and removes a value of its own, and ends the connections: for a program that does nothing else.
     ///
     /// - Parameter deadline: of the whole.
-    package func examine(until deadline: Instant) async -> SharedExamination {
+    public func examine(until deadline: Instant) async -> SharedExamination {
         // What waits then has no reply.
         let end = clock.schedule(at: deadline) { [self] in close() }
         let outcome = await outcome(until: deadline)

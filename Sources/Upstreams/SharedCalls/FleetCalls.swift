@@ -1,6 +1,6 @@
-package import DNSResolver
+public import DNSResolver
 import DNSWire
-package import Scheduling
+public import Scheduling
 
 /// The calls to one provider as a fleet counts them, in Redis: `daily_limit` and `monthly_limit` hold for all servers
 /// together.
@@ -13,7 +13,7 @@ package import Scheduling
 /// No query waits for it: what may be sent is known before (`FleetPart`), and while Redis cannot be asked each server keeps
 /// to its own share.
 @Loop
-package final class FleetCalls {
+public final class FleetCalls {
     /// Writes a value in place of the one expected, or returns what is there; an empty text: nothing, or what is no value.
     private nonisolated static let script = Array(
         """
@@ -42,7 +42,7 @@ package final class FleetCalls {
     private var asking: Set<CallPeriod> = []
     private var backoff = Backoff(FleetCalls.pauses)
     /// Why the count cannot be had; empty: it can.
-    package private(set) var failure = ""
+    public private(set) var failure = ""
     private var hasReportedFailure = false
     /// Called when what is to be stored has changed.
     var onChange: (@Loop () -> Void)?
@@ -63,10 +63,10 @@ package final class FleetCalls {
     }
 
     /// The fleet's count of a period as it was last seen; nil: it was not, or there is no limit.
-    package func total(_ period: CallPeriod) -> Int? { parts[period]?.total?.calls }
+    public func total(_ period: CallPeriod) -> Int? { parts[period]?.total?.calls }
 
     /// The most servers that were seen to count together.
-    package var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
+    public var servers: Int { parts.values.map(\.fleetSize).max() ?? 1 }
 
     var record: FleetRecord { FleetRecord(parts: parts.mapValues(\.record)) }
 
@@ -204,7 +204,7 @@ package final class FleetCalls {
 }
 
 /// This server's parts of the calls that a fleet counts together for one provider, to be stored for the next start.
-package struct FleetRecord: Hashable, Sendable {
+public struct FleetRecord: Hashable, Sendable {
     /// More servers than any fleet has.
     private static let mostServers = 1 << 32
 
@@ -213,14 +213,14 @@ package struct FleetRecord: Hashable, Sendable {
     init(parts: [CallPeriod: FleetPart.Record]) { self.parts = parts }
 
     /// As it is stored on disk: five words for each period.
-    package var storedText: String {
+    public var storedText: String {
         CallPeriod.allCases.compactMap { period in
             parts[period].map { "\(period.key) \($0.number) \($0.epoch) \($0.reserve) \($0.servers)" }
         }.joined(separator: " ")
     }
 
     /// Nil for what makes no sense.
-    package init?(storedText: String) {
+    public init?(storedText: String) {
         let words = storedText.split(separator: " ")
         guard words.count == 5 || words.count == 10 else { return nil }
         var parts: [CallPeriod: FleetPart.Record] = [:]

@@ -1,16 +1,16 @@
 import COpenSSL
 
 /// Signatures with Ed25519 (RFC 8032), by OpenSSL's EVP interface. Safe to call from any thread.
-package enum Ed25519 {
+public enum Ed25519 {
     /// Bytes of a key, private or public.
     private static let keyLength = 32
     private static let signatureLength = 64
 
     /// A new private key, 32 bytes; nil when the library has no Ed25519 or no random bytes.
-    package static func newKey() -> [UInt8]? { OpenSSLCrypto().randomBytes(keyLength) }
+    public static func newKey() -> [UInt8]? { OpenSSLCrypto().randomBytes(keyLength) }
 
     /// The public key of a private one, 32 bytes; nil for a key of another length.
-    package static func publicKey(of privateKey: [UInt8]) -> [UInt8]? {
+    public static func publicKey(of privateKey: [UInt8]) -> [UInt8]? {
         guard let key = Key(privateKey, isPrivate: true) else { return nil }
         var bytes = [UInt8](repeating: 0, count: keyLength)
         var length = bytes.count
@@ -19,7 +19,7 @@ package enum Ed25519 {
     }
 
     /// The signature of a text, 64 bytes; nil for a key of another length.
-    package static func signature(of text: ArraySlice<UInt8>, privateKey: [UInt8]) -> [UInt8]? {
+    public static func signature(of text: ArraySlice<UInt8>, privateKey: [UInt8]) -> [UInt8]? {
         guard let key = Key(privateKey, isPrivate: true), let context = unsafe EVP_MD_CTX_new() else { return nil }
         defer { unsafe EVP_MD_CTX_free(context) }
         var signature = [UInt8](repeating: 0, count: signatureLength)
@@ -32,7 +32,7 @@ package enum Ed25519 {
     }
 
     /// Whether a signature is of this text and key.
-    package static func isValid(_ signature: [UInt8], of text: ArraySlice<UInt8>, publicKey: [UInt8]) -> Bool {
+    public static func isValid(_ signature: [UInt8], of text: ArraySlice<UInt8>, publicKey: [UInt8]) -> Bool {
         guard signature.count == signatureLength, let key = Key(publicKey, isPrivate: false),
             let context = unsafe EVP_MD_CTX_new()
         else { return false }

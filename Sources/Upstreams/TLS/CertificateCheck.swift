@@ -1,15 +1,15 @@
 import COpenSSL
-package import DNSResolver
-package import DNSWire
+public import DNSResolver
+public import DNSWire
 import Glibc
 import HTTPDNS
-package import Platform
-package import Scheduling
+public import Platform
+public import Scheduling
 
 /// TLS handshakes with any server, to check whether its certificate is valid for a name. Nothing is sent after the
 /// handshake. Each has its own connection, which is closed at its end.
 @Loop
-package final class CertificateCheck: Handshake {
+public final class CertificateCheck: Handshake {
     private let authorities: String
     private let paths: NetworkPaths
     private let loop: EventLoop
@@ -17,7 +17,7 @@ package final class CertificateCheck: Handshake {
     /// - Parameters:
     ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
     ///   - paths: says which addresses are unreachable now. They are not tried: the outcome is `.unreachable`.
-    package nonisolated init(
+    public nonisolated init(
         caFile: String = HTTPOrigin.defaultCAFile, paths: NetworkPaths = NetworkPaths(), loop: EventLoop
     ) {
         authorities = caFile
@@ -25,7 +25,7 @@ package final class CertificateCheck: Handshake {
         self.loop = loop
     }
 
-    package func shakeHands(
+    public func shakeHands(
         with address: IPAddress, port: UInt16, as name: Name, until deadline: Instant
     ) async -> HandshakeOutcome {
         guard let host = name.certificateHost else { return .unclear }

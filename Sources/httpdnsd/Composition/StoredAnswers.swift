@@ -1,7 +1,7 @@
 import Admin
 import Configuration
 import DNSCache
-import DNSResolver
+public import DNSResolver
 import DNSWire
 import DiskCache
 import Glibc

@@ -2,7 +2,7 @@ import Admin
 import Configuration
 import DNSCache
 import DNSResolver
-import DNSServer
+public import DNSServer
 import DNSWire
 import DiskCache
 import Glibc

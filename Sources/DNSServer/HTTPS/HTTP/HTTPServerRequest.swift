@@ -1,14 +1,14 @@
 import DNSWire
 
 /// A complete request of an HTTP client, over either version. All of it is hostile input, within `HTTPServerLimits`.
-package struct HTTPServerRequest: Sendable {
+public struct HTTPServerRequest: Sendable {
     /// What a client may ask for.
-    package enum Method: Sendable {
+    public enum Method: Sendable {
         case get, head, post, other
     }
 
     /// What else is read of a header, over HTTP/2 `CDN-Loop` alone.
-    package enum Field: String, CaseIterable, Sendable {
+    public enum Field: String, CaseIterable, Sendable {
         case host
         case accept
         /// The site whose page asks, where a browser says it (RFC 6454 section 7).
@@ -22,18 +22,18 @@ package struct HTTPServerRequest: Sendable {
     /// The media type of DNS messages (RFC 8484 section 6).
     static let dnsMessageType = "application/dns-message"
 
-    package var method: Method
+    public var method: Method
     /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
     /// signature: never logged.
-    package var target: [UInt8]
+    public var target: [UInt8]
     /// Whether the body's media type is that of DNS messages, whatever its parameters are; nil without `Content-Type`.
-    package var isDNSMessage: Bool?
+    public var isDNSMessage: Bool?
     /// Those that came, the values of one name separated by commas.
-    package var fields: [Field: String] = [:]
+    public var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
-    package var body: [UInt8]
+    public var body: [UInt8]
 
-    package init(
+    public init(
         method: Method = .other, target: [UInt8] = [], isDNSMessage: Bool? = nil,
         fields: [Field: String] = [:], body: [UInt8] = []
     ) {
@@ -45,13 +45,13 @@ package struct HTTPServerRequest: Sendable {
     }
 
     /// The target up to the query.
-    package var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
+    public var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
 
     /// The target after the first question mark; empty without one.
-    package var query: ArraySlice<UInt8> { target[path.endIndex...].dropFirst() }
+    public var query: ArraySlice<UInt8> { target[path.endIndex...].dropFirst() }
 
     /// The value of the first parameter of the query with this name, percent-encoded as sent; nil without one.
-    package func parameter(_ name: StaticString) -> ArraySlice<UInt8>? {
+    public func parameter(_ name: StaticString) -> ArraySlice<UInt8>? {
         var rest = query
         while !rest.isEmpty {
             let pair = rest.prefix { $0 != UInt8(ascii: "&") }
@@ -141,12 +141,12 @@ func isEqual(_ text: some Collection<UInt8>, to letters: String) -> Bool {
 }
 
 /// The limits of one HTTP client, over either version.
-package enum HTTPServerLimits {
+public enum HTTPServerLimits {
     /// Bytes of a request's header: over HTTP/2 as counted by RFC 9113 section 6.5.2. A DNS message of 512 bytes takes
     /// some 700 in a target.
-    package static let header = 8 << 10
+    public static let header = 8 << 10
     /// Bytes of a request's body: the longest DNS message.
-    package static let body = 65_535
+    public static let body = 65_535
     /// Requests of one connection that are handled in one turn of the loop: a client may send hundreds at once, with
     /// responses that take as long to make as they are long.
     static let handled = 32

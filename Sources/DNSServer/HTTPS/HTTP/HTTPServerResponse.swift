@@ -1,9 +1,9 @@
 import Scheduling
 
 /// The response to an HTTP client's request.
-package struct HTTPServerResponse: Sendable {
+public struct HTTPServerResponse: Sendable {
     /// A status code of RFC 9110 section 15.
-    package enum Status: Int, Error, Sendable {
+    public enum Status: Int, Error, Sendable {
         case ok = 200
         case badRequest = 400
         case unauthorized = 401
@@ -53,19 +53,19 @@ package struct HTTPServerResponse: Sendable {
         }
     }
 
-    package var status: Status
+    public var status: Status
     /// Nil without a body.
-    package var contentType: String?
+    public var contentType: String?
     /// For how many seconds a cache may use it; nil: not at all.
-    package var maxAge: UInt32?
+    public var maxAge: UInt32?
     /// Sent with every response, also when it is empty.
-    package var body: [UInt8]
+    public var body: [UInt8]
     /// Further fields, with names in lower case: a method's `allow`, for instance.
-    package var fields: [(name: String, value: String)]
+    public var fields: [(name: String, value: String)]
     /// The body, if it has no end: `body` is empty then. Only over HTTP/1.1.
-    package var feed: HTTPServerFeed?
+    public var feed: HTTPServerFeed?
 
-    package init(
+    public init(
         _ status: Status, contentType: String? = nil, maxAge: UInt32? = nil, body: [UInt8] = [],
         fields: [(name: String, value: String)] = []
     ) {
@@ -113,18 +113,18 @@ final class ResponseDate {
 
 /// The body of a response without an end: a part at once, and one at each interval, unless the client has yet to receive the
 /// one before. An object: few responses have one.
-package final class HTTPServerFeed: Sendable {
+public final class HTTPServerFeed: Sendable {
     /// How long after one part the next is made.
-    package let interval: Duration
+    public let interval: Duration
     /// Whether the connection stays for as long as the client reads nothing. Else it is closed as one that reads no other
     /// response.
-    package let isPatient: Bool
+    public let isPatient: Bool
     /// Called when the client has received a piece of a part.
-    package let wasRead: @Loop @Sendable () -> Void
+    public let wasRead: @Loop @Sendable () -> Void
     /// Makes the next part; empty: there is nothing to send; nil: there are no more.
-    package let next: @Loop @Sendable () -> String?
+    public let next: @Loop @Sendable () -> String?
 
-    package init(
+    public init(
         every interval: Duration, isPatient: Bool, wasRead: @escaping @Loop @Sendable () -> Void = {},
         next: @escaping @Loop @Sendable () -> String?
     ) {
