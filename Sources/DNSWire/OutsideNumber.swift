@@ -45,12 +45,14 @@ public struct OutsideNumber: Comparable, ExpressibleByIntegerLiteral, Sendable {
     public static func < (left: OutsideNumber, right: OutsideNumber) -> Bool { left.value < right.value }
 
     /// The sum, saturated to 64 bits.
-    public static func + (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
-        OutsideNumber(Int128(left.value) + Int128(Int64(clamping: right)))
+    public static func + (left: OutsideNumber, right: Int64) -> OutsideNumber {
+        let (sum, isOver) = left.value.addingReportingOverflow(right)
+        return OutsideNumber(isOver ? (right > 0 ? .max : .min) : sum)
     }
 
     /// The difference, saturated to 64 bits.
-    public static func - (left: OutsideNumber, right: some BinaryInteger) -> OutsideNumber {
-        OutsideNumber(Int128(left.value) - Int128(Int64(clamping: right)))
+    public static func - (left: OutsideNumber, right: Int64) -> OutsideNumber {
+        let (difference, isOver) = left.value.subtractingReportingOverflow(right)
+        return OutsideNumber(isOver ? (right < 0 ? .max : .min) : difference)
     }
 }

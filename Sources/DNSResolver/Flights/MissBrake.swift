@@ -119,7 +119,7 @@ public struct MissLimits: Hashable, Sendable {
     }
 
     /// The time in which this many misses come back.
-    fileprivate func time(_ misses: Int) -> Duration { .seconds(1) / perSecond * misses }
+    fileprivate func time(_ misses: Int) -> Duration { .nanoseconds(1_000_000_000 / perSecond * misses) }
 }
 
 /// The calls that each client network has caused since half of the providers' limits was spent: that half is shared, where

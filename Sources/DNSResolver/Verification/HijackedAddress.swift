@@ -75,8 +75,12 @@ public enum CaptivePortal {
 extension Name {
     /// Its last two labels: names that share them mostly have one owner.
     var owner: Name {
-        var name = self
-        for _ in 0..<max(0, labels.count - 2) { name = name.parent ?? .root }
-        return name
+        var (owner, ahead) = (NameSuffix(self), NameSuffix(self))
+        for _ in 0..<2 { ahead.removeLabel() }
+        while !ahead.isRoot {
+            owner.removeLabel()
+            ahead.removeLabel()
+        }
+        return owner.name
     }
 }

@@ -102,7 +102,7 @@ final class LearnedState {
             value.count == 3, let verdict = AddressVerdict(rawValue: String(value[0])), verdict.isDecided,
             value[2] == composition.networkText,
             let until = OutsideNumber(digits: value[1]),
-            let rest = (until - time(nil)).within(1...StateRecord.Kind.checkVerdict.lifetime)
+            let rest = (until - Int64(time(nil))).within(1...StateRecord.Kind.checkVerdict.lifetime)
         else { return }
         composition.checks.restore(verdict, on: address, of: name, for: .seconds(rest))
     }
@@ -120,7 +120,7 @@ final class LearnedState {
     private func restoreBadAddress(_ record: StateRecord) {
         guard let address = IPAddress(record.name), let until = OutsideNumber(digits: record.value) else { return }
         // While the clock is not set yet, the rest seems to be many years.
-        let rest = (until - time(nil)).clamped(to: 0...BadAddresses.lifetimes.upperBound.components.seconds)
+        let rest = (until - Int64(time(nil))).clamped(to: 0...BadAddresses.lifetimes.upperBound.components.seconds)
         if rest > 0 { service.reported.report(address, lifetime: .seconds(rest)) }
     }
 
