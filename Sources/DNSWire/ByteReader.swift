@@ -31,9 +31,16 @@ extension ArraySlice<UInt8> {
 
 extension [UInt8] {
     /// Appends the last bytes of a number, big-endian.
+    @inlinable
     public mutating func append(_ number: some FixedWidthInteger, bytes count: Int) {
+        append(UInt64(truncatingIfNeeded: number), last: count)
+    }
+
+    /// Of one type, as a generic loop would be run by way of the runtime in every other module.
+    @usableFromInline
+    mutating func append(_ number: UInt64, last count: Int) {
         for shift in stride(from: (count - 1) * 8, through: 0, by: -8) {
-            append(UInt8(truncatingIfNeeded: number >> shift))
+            append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
         }
     }
 }

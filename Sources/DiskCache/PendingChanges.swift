@@ -3,8 +3,13 @@ import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// A change of the answer under a key, which has the bytes of a `QueryKey` without a scope: another one; nil: it is removed.
-    typealias Change = (key: [UInt8], entry: CacheEntry?)
+    /// A change of an answer.
+    struct Change {
+        /// The bytes of a `QueryKey` without a scope.
+        let key: [UInt8]
+        /// Nil: it is removed.
+        var entry: CacheEntry?
+    }
 
     /// The most answers that wait, and the most removals of many.
     static let limit = 16_384
@@ -37,7 +42,7 @@ struct PendingChanges {
     mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
         guard answers.count < Self.limit, size <= Self.room else { return leaveAnswers() }
-        append((key.array, entry))
+        append(Change(key: key.array, entry: entry))
     }
 
     /// Removes the answer under a key.
@@ -45,7 +50,7 @@ struct PendingChanges {
         if answers.count == Self.limit { leaveAnswers() }
         // Where these alone are too many, the entries still in memory are valid.
         guard answers.count < Self.limit else { return removeAll(thenAll: true) }
-        append((key, nil))
+        append(Change(key: key, entry: nil))
     }
 
     private mutating func append(_ change: Change) {
@@ -60,8 +65,9 @@ struct PendingChanges {
             return removeAll(thenAll: removal != .all)
         }
         for index in answers.indices {
-            guard case (let key, let entry?) = answers[index],
-                let name = try? Name(wire: Array(key.dropLast(5))), removal.covers(name, entry.answer.addresses)
+            guard let entry = answers[index].entry,
+                let name = try? Name(wire: Array(answers[index].key.dropLast(5))),
+                removal.covers(name, entry.answer.addresses)
             else { continue }
             size -= entry.answer.body.count
             answers[index].entry = nil
@@ -117,7 +123,7 @@ struct PendingChanges {
     mutating func putBack(_ older: PendingChanges) {
         var merged = older
         merged.leaveAnswers()
-        for case (let key, nil) in answers { merged.remove(key) }
+        for change in answers where change.entry == nil { merged.remove(change.key) }
         for removal in removals { merged.remove(removal) }
         for kind in forgottenKinds { merged.forgetAll(kind) }
         merged.states.merge(states) { $1 }
