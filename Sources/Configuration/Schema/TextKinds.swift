@@ -182,11 +182,12 @@ enum HostName {
         }
         // A dot behind it leaves it an address, which the name is written as.
         let bare = text.last == "." ? String(text.dropLast()) : text
-        guard IPAddress(bare) == nil, AddressPrefix(text) == nil else {
+        guard AddressPrefix(bare) == nil else {
             throw ValueProblem("is not a name, but an address or a network")
         }
-        if let foreign = text.first(where: { !isOfHosts($0) }) {
-            throw ValueProblem("is not a name: no host's has a \(quoted(String(foreign)))\(advice(on: text))")
+        if let foreign = text.utf8.first(where: { !isOfHosts($0) }) {
+            let shown = quoted(String(Unicode.Scalar(foreign)))
+            throw ValueProblem("is not a name: no host's has a \(shown)\(advice(on: text))")
         }
         do throws(NameError) {
             return try Name(text).lowercased
@@ -208,13 +209,11 @@ enum HostName {
         if meant.contains(where: { $0 == "," || $0 == ";" }) { return "; write each name as an entry of its own" }
         // Behind the name: a port, a path, a server of dnsmasq's.
         meant = meant.prefix { $0 != ":" && $0 != "/" }
-        guard meant.contains("."), meant.allSatisfy(isOfHosts), (try? Name(String(meant))) != nil else { return "" }
+        guard meant.contains("."), meant.utf8.allSatisfy(isOfHosts), (try? Name(meant)) != nil else { return "" }
         return "; write \(quoted(String(meant))), which means the name and all below it where suffixes are listed"
     }
 
-    private static func isOfHosts(_ character: Character) -> Bool {
-        character.isASCII && (character.isLetter || character.isNumber || "-_.".contains(character))
-    }
+    private static func isOfHosts(_ byte: UInt8) -> Bool { byte.isWordByte || byte == UInt8(ascii: ".") }
 
     /// How messages name a character that they cannot show: `U+200B`.
     static func number(of scalar: Unicode.Scalar) -> String {
@@ -224,7 +223,8 @@ enum HostName {
 
     /// Control characters, blanks, and those that leave no trace on paper.
     static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value <= 0x20 || scalar.value == 0x7f || scalar.properties.isWhitespace
-            || scalar.properties.isDefaultIgnorableCodePoint || scalar.properties.generalCategory == .control
+        if scalar.isASCII { return scalar.value <= 0x20 || scalar.value == 0x7f }
+        return scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
+            || scalar.properties.generalCategory == .control
     }
 }

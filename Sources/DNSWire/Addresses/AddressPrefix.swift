@@ -29,10 +29,11 @@ public struct AddressPrefix: Hashable, Sendable {
 
     /// Parses `192.0.2.0/24`, `2001:db8::/32`, or an address alone, whose prefix length is that of all its bits.
     public init?(_ text: some StringProtocol) {
-        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = IPAddress(parts[0]) else { return nil }
+        let slash = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
+        guard let address = IPAddress(text[..<slash]) else { return nil }
         let full = address.recordType == .a ? 32 : 128
-        guard let length = parts.count == 1 ? full : OutsideNumber(digits: parts[1])?.within(0...full) else {
+        let digits = text.utf8[slash...].dropFirst()
+        guard let length = slash == text.endIndex ? full : OutsideNumber(digits: digits)?.within(0...full) else {
             return nil
         }
         self.init(address, length: length)

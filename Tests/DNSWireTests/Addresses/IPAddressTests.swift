@@ -57,7 +57,7 @@ struct IPAddressTests {
 struct AddressPrefixTests {
     @Test(arguments: [
         "192.0.2.0/33", "192.0.2.0/-1", "192.0.2.0/", "192.0.2.0/+8", "192.0.2.0/8/8", "::/129", "/8", "", "x/8",
-        "192.0.2.0/99999999999999999999", "192.0.2.0/ 8",
+        "192.0.2.0/99999999999999999999", "192.0.2.0/ 8", "192.0.2.0/\u{301}8",
     ])
     func `text that is no network is refused`(text: String) {
         #expect(AddressPrefix(text) == nil)
