@@ -106,7 +106,7 @@ import Synchronization
 
     /// Calls `act` in every turn, before ready descriptors are delivered. While `hasMore` is true at the turn's end,
     /// the next turn does not wait. For mailboxes.
-    func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
+    public func inEachTurn(_ act: @escaping @Loop () -> Void, hasMore: @escaping @Loop () -> Bool) {
         habits.append(Habit(act: act, hasMore: hasMore))
         // Values posted before had no receiver.
         waker.wake()

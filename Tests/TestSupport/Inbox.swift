@@ -1,15 +1,15 @@
-import Platform
-import Scheduling
+package import Platform
+package import Scheduling
 
 /// Collects what callbacks on the loop report, and lets a test wait for it.
 @Loop
-final class Inbox<Element: Sendable>: Sendable {
-    private(set) var elements: [Element] = []
+package final class Inbox<Element: Sendable>: Sendable {
+    package private(set) var elements: [Element] = []
     private var waiter: (count: Int, continuation: CheckedContinuation<Void, Never>)?
 
-    nonisolated init() {}
+    package nonisolated init() {}
 
-    func add(_ element: Element) {
+    package func add(_ element: Element) {
         elements.append(element)
         guard let waiter, elements.count >= waiter.count else { return }
         self.waiter = nil
@@ -17,7 +17,7 @@ final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Returns once there are `count` elements in all.
-    func wait(for count: Int) async -> [Element] {
+    package func wait(for count: Int) async -> [Element] {
         await withCheckedContinuation { continuation in
             // Counted here, since other work may have run in between: a test's own task does not prefer our executor.
             if elements.count >= count { return continuation.resume() }
@@ -29,5 +29,5 @@ final class Inbox<Element: Sendable>: Sendable {
 
 extension EventLoop {
     /// Returns after the loop has polled its descriptors once more, and delivered all that were ready before.
-    func nextTurn() async { await sleep(until: now) }
+    package func nextTurn() async { await sleep(until: now) }
 }

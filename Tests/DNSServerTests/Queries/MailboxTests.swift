@@ -3,7 +3,9 @@ import Scheduling
 import TestSupport
 import Testing
 
-@testable import Platform
+import Platform
+
+@testable import DNSServer
 
 @Suite(.onLoop) struct MailboxTests {
     private var loop: EventLoop { LoopRunner.shared.loop }

@@ -1,12 +1,13 @@
-public import DNSWire
-public import Scheduling
+import DNSWire
+import Platform
+import Scheduling
 import Synchronization
 
 /// A bounded queue by which other threads pass values to the loop, which receives them in batches.
 ///
 /// Posting takes one short lock, and a system call only when the loop is not about to check the queue anyway. Once its
 /// two buffers have grown to the size of the largest batch, it allocates nothing.
-public final class Mailbox<Element: Sendable>: Sendable {
+final class Mailbox<Element: Sendable>: Sendable {
     private struct State {
         var queue: SharedQueue<Element>
         var refused = 0
@@ -21,7 +22,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     ///   - capacity: how many values may wait at once; at least 1.
     ///   - origin: the client network of a value, by which the places are shared and the values taken in turns
     ///     (`SharedQueue`), and since when it waits; nil: not shared.
-    public init(
+    init(
         capacity: Int, on loop: EventLoop, sharedBy origin: (@Sendable (Element) -> SharedQueue<Element>.Origin)? = nil
     ) {
         state = Mutex(State(queue: SharedQueue(capacity: capacity, origin: origin)))
@@ -31,7 +32,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     /// Posts `element`. May be called from any thread.
     ///
     /// - Returns: `false` when the mailbox is full; the value is then dropped.
-    public func post(_ element: Element) -> Bool {
+    func post(_ element: Element) -> Bool {
         let count = state.withLock { state in
             guard state.queue.append(element) else {
                 state.refused += 1
@@ -46,13 +47,13 @@ public final class Mailbox<Element: Sendable>: Sendable {
     }
 
     /// Whether a value was dropped since some were last taken out. May be called from any thread, without the lock.
-    public var isRefusing: Bool { refuses.load(ordering: .relaxed) }
+    var isRefusing: Bool { refuses.load(ordering: .relaxed) }
 
     /// Whether so many values wait that the client network of each counts. May be called from any thread, without the lock.
-    public var isDivided: Bool { divided.load(ordering: .relaxed) }
+    var isDivided: Bool { divided.load(ordering: .relaxed) }
 
     /// How many values were dropped since the last call.
-    public func takeRefused() -> Int {
+    func takeRefused() -> Int {
         state.withLock { state in
             let refused = state.refused
             state.refused = 0
@@ -62,16 +63,16 @@ public final class Mailbox<Element: Sendable>: Sendable {
 
     /// Sets how long the first value of a client network may have waited before further ones of the network are refused;
     /// nil: for any time. Waiting values stay.
-    public func refuse(after patience: Duration?) { state.withLock { $0.queue.patience = patience } }
+    func refuse(after patience: Duration?) { state.withLock { $0.queue.patience = patience } }
 
     /// How many values wait.
-    public var count: Int { state.withLock { $0.queue.count } }
+    var count: Int { state.withLock { $0.queue.count } }
 
     /// Whether nothing waits.
-    public var isEmpty: Bool { count == 0 }
+    var isEmpty: Bool { count == 0 }
 
     /// Takes out the first `limit` waiting values.
-    public func take(_ limit: Int = .max) -> [Element] {
+    func take(_ limit: Int = .max) -> [Element] {
         var values: [Element] = []
         take(limit, into: &values)
         return values
@@ -83,7 +84,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     /// - Parameter room: how many values may be passed on now, perhaps none; the rest is passed on in later turns.
     ///   Called in each turn.
     @Loop
-    public func receive(
+    func receive(
         room: @escaping @Loop () -> Int = { .max }, _ handler: @escaping @Loop ([Element]) -> Void
     ) {
         var batch: [Element] = []
@@ -113,15 +114,15 @@ public final class Mailbox<Element: Sendable>: Sendable {
 /// A single network may fill it. When it is full, a network below its equal part of the places is still admitted; so it
 /// holds at most twice as many values as places. A network with few queries waits for one turn, however many the others
 /// have.
-public struct SharedQueue<Element> {
+struct SharedQueue<Element> {
     /// The client network of an element, and since when it waits.
-    public typealias Origin = (network: ClientNetwork, since: Instant)
+    typealias Origin = (network: ClientNetwork, since: Instant)
 
     /// Up to this number there is no round-robin, and nothing is counted by network: it costs what an array does.
     private let few: Int
     /// How many values may wait, at least 1.
     private let capacity: Int
-    public private(set) var count = 0
+    private(set) var count = 0
     /// Whether so many wait that the network of each counts.
     var isDivided: Bool { !turns.isEmpty }
     /// How long the first element of a network may have waited before further ones of the network are refused; nil: for
@@ -143,14 +144,14 @@ public struct SharedQueue<Element> {
         var elements = Line<Element>()
     }
 
-    public init(capacity: Int, few: Int = 64, origin: (@Sendable (Element) -> Origin)?) {
+    init(capacity: Int, few: Int = 64, origin: (@Sendable (Element) -> Origin)?) {
         self.capacity = max(1, capacity)
         self.few = few
         self.origin = origin
     }
 
     /// Appends an element. Returns whether there was room.
-    public mutating func append(_ element: Element) -> Bool {
+    mutating func append(_ element: Element) -> Bool {
         guard let origin else { return appendInOrder(element) }
         if !isDivided {
             if count < few { return appendInOrder(element) }
@@ -206,7 +207,7 @@ public struct SharedQueue<Element> {
     }
 
     /// Moves the next elements, `limit` at most, to the end of `batch`.
-    public mutating func take(_ limit: Int, into batch: inout [Element]) {
+    mutating func take(_ limit: Int, into batch: inout [Element]) {
         guard isDivided else { return takeInOrder(limit, into: &batch) }
         for _ in 0..<min(limit, count) {
             guard let place = turns.popFirst(), let element = lanes[place].elements.popFirst() else { break }
