@@ -66,8 +66,8 @@ public final class Server: Sendable {
         feed = QueryFeed(on: loop, dnstap: dnstap)
         let memory = MemoryReturn(clock: loop)
         pending = PendingQueries(
-            responder: responder, clock: loop, limits: limits, feed: feed, events: events, memory: memory,
-            counters: counters, times: times, rules: rules)
+            responder: responder, clock: loop, limits: limits, outbox: ReplyOutbox(on: loop), feed: feed,
+            events: events, memory: memory, counters: counters, times: times, rules: rules)
         refusals = RefusalLimit(limits.refusals)
         misses = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
         intake = QueryIntake(misses, pending: pending, responder: responder, clock: loop, limits: limits)

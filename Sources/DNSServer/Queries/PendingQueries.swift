@@ -22,7 +22,7 @@ final class PendingQueries {
     private let events: EventLog
     private let memory: MemoryReturn
     private let rules: SharedClientRules?
-    let outbox = ReplyOutbox()
+    let outbox: ReplyOutbox
     /// The waiting queries by client network; the one that has waited longest is displaced first.
     private var holdings: FairShare
     /// The waiting queries, indexed by their tickets.
@@ -44,8 +44,9 @@ final class PendingQueries {
     private var drained: [CheckedContinuation<Void, Never>] = []
 
     init(
-        responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, feed: QueryFeed, events: EventLog,
-        memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(), times: AnswerTimes = AnswerTimes(),
+        responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, outbox: ReplyOutbox, feed: QueryFeed,
+        events: EventLog, memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(),
+        times: AnswerTimes = AnswerTimes(),
         rules: SharedClientRules? = nil
     ) {
         self.rules = rules
@@ -53,6 +54,7 @@ final class PendingQueries {
         self.times = times
         self.memory = memory
         self.feed = feed
+        self.outbox = outbox
         self.events = events
         self.responder = responder
         self.clock = clock

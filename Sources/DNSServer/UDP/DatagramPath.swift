@@ -89,8 +89,9 @@ final class ReplyOutbox: Sendable {
     private var replies: [clinux_late_reply] = []
     /// System calls that have sent responses, since the start.
     private(set) var sends = 0
+    private let loop: EventLoop
 
-    nonisolated init() {}
+    nonisolated init(on loop: EventLoop) { self.loop = loop }
 
     /// Queues a response, sent once the loop has done everything due at this moment.
     ///
@@ -104,7 +105,7 @@ final class ReplyOutbox: Sendable {
         by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void
     ) -> ArraySlice<UInt8> {
         if socket !== path.socket || replies.count == Int(CLINUX_LATE_MAX) { flush() }
-        if replies.isEmpty { Loop.spawn { [self] in flush() } }
+        if replies.isEmpty { loop.atTurnEnd { [self] in flush() } }
         socket = path.socket
         let start = bytes.count
         bytes.append(addingCapacity: limit, initializingWith: write)

@@ -25,8 +25,8 @@ import Testing
             let loop = TestServer.loop
             self.clock = clock ?? loop
             queries = PendingQueries(
-                responder: responder, clock: self.clock, limits: limits, feed: QueryFeed(on: loop),
-                events: EventLog(.silent, clock: loop),
+                responder: responder, clock: self.clock, limits: limits, outbox: ReplyOutbox(on: loop),
+                feed: QueryFeed(on: loop), events: EventLog(.silent, clock: loop),
                 memory: memory ?? MemoryReturn(clock: loop) {})
             let any = try #require(SocketAddress("127.0.0.1:0"))
             sockets = try UDPSocket.bind(any)

@@ -34,8 +34,8 @@ import Testing
             let loop = TestServer.loop
             queries = Mailbox(capacity: limits.mailbox, on: loop, sharedBy: \.origin)
             pending = PendingQueries(
-                responder: responder, clock: clock, limits: limits, feed: QueryFeed(on: loop),
-                events: EventLog(.silent, clock: clock),
+                responder: responder, clock: clock, limits: limits, outbox: ReplyOutbox(on: loop),
+                feed: QueryFeed(on: loop), events: EventLog(.silent, clock: clock),
                 memory: MemoryReturn(clock: clock) {})
             socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
             intake = QueryIntake(queries, pending: pending, responder: responder, clock: clock, limits: limits)

@@ -132,7 +132,7 @@ struct UDPServingTests {
 @Suite(.onLoop) struct ReplyOutboxTests {
     @Test @Loop func `responses that were sent leave their room to the next ones`() throws {
         let socket = try UDPSocket.bind(try #require(SocketAddress("127.0.0.1:0"))).sender
-        let (outbox, path) = (ReplyOutbox(), DatagramPath(socket: socket, origin: clinux_origin()))
+        let (outbox, path) = (ReplyOutbox(on: TestServer.loop), DatagramPath(socket: socket, origin: clinux_origin()))
         func add() -> ArraySlice<UInt8> {
             outbox.add(by: path, limit: 100) { output in for _ in 0..<60 { output.append(7) } }
         }
@@ -152,7 +152,7 @@ struct UDPServingTests {
         try NetworkNamespace.link(host, "10.9.0.1/24", other, "10.9.0.2/24")
         let sender = try host.inside { try UDPSocket.bind(SocketAddress(ipv4: 0x0a09_0001, port: 0)).sender }
         let client = try other.inside { try UDPSocket.bind(SocketAddress(ipv4: 0x0a09_0002, port: 0)) }
-        let outbox = ReplyOutbox()
+        let outbox = ReplyOutbox(on: TestServer.loop)
         func send(to address: SocketAddress, _ count: Int) {
             let path = DatagramPath(socket: sender, origin: clinux_origin(to: address))
             for _ in 0..<count { _ = outbox.add(by: path, limit: 1_232) { output in output.append(7) } }
