@@ -41,7 +41,8 @@ final class LearnedState {
         }
         composition.checks.onVerdict = { [unowned self] name, address, verdict, lifetime in
             let until = Int64(time(nil)) + lifetime.components.seconds
-            disk.keep(.checkVerdict, "\(name) \(address)", "\(verdict.rawValue) \(until) \(composition.networkText)")
+            let network = composition.networkText
+            disk.keep(.checkVerdict, "\(name) \(address)", "\(verdict.rawValue) \(until) \(network)")
         }
         composition.checks.journal.onRecord = { [disk] entry in
             disk.keep(.journal, "\(entry.name) \(entry.address)", entry.storedValue, at: entry.last)
@@ -130,14 +131,17 @@ final class LearnedState {
             disk.forget(.badAddress, address.description)
             return
         }
-        let rest = (listed.until - service.loop.now).components.seconds
-        disk.keep(.badAddress, address.description, "\(Int64(time(nil)) + rest)")
+        let until = Int64(time(nil)) + (listed.until - service.loop.now).components.seconds
+        disk.keep(.badAddress, address.description, "\(until)")
     }
 }
 
 extension DiskCache {
-    fileprivate func keep(_ kind: StateRecord.Kind, _ name: String, _ value: String, at seconds: Int64? = nil) {
-        keep(StateRecord(kind, name, value: value, storedAt: seconds ?? Int64(time(nil))))
+    fileprivate func keep(
+        _ kind: StateRecord.Kind, _ name: String, _ value: @autoclosure @escaping @Sendable () -> String,
+        at seconds: Int64? = nil
+    ) {
+        keep(StateRecord(kind, name, value: value(), storedAt: seconds ?? Int64(time(nil))))
     }
 }
 
@@ -160,16 +164,25 @@ extension [LocalDNSServer] {
 
 extension HTTPDNSProvider.Learned {
     fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
-        let (kind, value): (StateRecord.Kind, String) =
-            switch self {
-            // Counted for every call, and written once in a while.
-            case .calls(let record): (.calls, record.storedText)
-            case .fleet(let record): (.fleetCalls, record.storedText)
-            case .clockOffset(let seconds): (.clockOffset, "\(seconds)")
-            case .addresses(let addresses):
-                (.serviceAddresses, addresses.map(\.description).joined(separator: " "))
-            }
-        return StateRecord(kind, entry.storedName(of: kind) ?? "", value: value, storedAt: Int64(time(nil)))
+        StateRecord(kind, entry.storedName(of: kind) ?? "", value: storedText, storedAt: Int64(time(nil)))
+    }
+
+    private var kind: StateRecord.Kind {
+        switch self {
+        case .calls: .calls
+        case .fleet: .fleetCalls
+        case .clockOffset: .clockOffset
+        case .addresses: .serviceAddresses
+        }
+    }
+
+    private var storedText: String {
+        switch self {
+        case .calls(let record): record.storedText
+        case .fleet(let record): record.storedText
+        case .clockOffset(let seconds): "\(seconds)"
+        case .addresses(let addresses): addresses.map(\.description).joined(separator: " ")
+        }
     }
 
     /// Nil for what is not of this provider, or makes no sense.
