@@ -117,7 +117,9 @@ import Synchronization
     /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
-        let count = unsafe clinux_epoll_wait(watches.epoll.number, ready, mayBlock ? -1 : 0)
+        var count = unsafe clinux_epoll_wait(watches.epoll.number, ready, mayBlock ? -1 : 0)
+        // The process was stopped: what has come meanwhile is no later than the timers that are due.
+        if count == -EINTR { count = unsafe clinux_epoll_wait(watches.epoll.number, ready, 0) }
         precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
         turnCount &+= 1
         turnBegan = .bootTime
