@@ -194,10 +194,11 @@ public final class AnswerStore {
     ///   - longest: seconds that no TTL exceeds, whatever shorter ones are raised to.
     ///   - isTranslated: whether the addresses were made of others. Of use under this policy alone: no archive gets them.
     ///   - isStored: false packs it for a client alone.
+    ///   - heard: since when its TTLs run.
     /// - Returns: nil when it is longer than a message can be.
     public func keep(
         _ answer: consuming Answer, for key: FlightKey, _ type: RecordType, _ source: Source, _ server: String,
-        longest: UInt32 = .max, isTranslated: Bool = false, isStored: Bool = true
+        longest: UInt32 = .max, isTranslated: Bool = false, isStored: Bool = true, at heard: Instant? = nil
     ) -> PackedAnswer? {
         let question = Question(name: key.name, type: type)
         // After a user has logged in at the portal, the network gives another answer.
@@ -216,7 +217,7 @@ public final class AnswerStore {
             forget(key, type)
         } else {
             let entry = CacheEntry(
-                answer: packed, storedAt: clock.now, lifetime: lifetime, generation: generation,
+                answer: packed, storedAt: heard ?? clock.now, lifetime: lifetime, generation: generation,
                 route: rules.routeTag(of: key.route, isTranslated: isTranslated), source: rules.tag(of: source),
                 server: serverNames.number(of: server), isNegative: normalized.isNegative(for: type),
                 refreshMargin: source == .rule ? 0 : freshness.refreshMargin(lifetime: lifetime))

@@ -61,6 +61,10 @@ final class FlightAnswers {
     /// When the query arrived that began it.
     var began: Instant { ends - Budget.answer }
 
+    /// Since when the TTLs run of what is given now: what is read after the race's end lay in its socket meanwhile, while the
+    /// process, or the machine, was stopped.
+    private var heard: Instant { min(clock.now, ends) }
+
     subscript(part: RacePart) -> FlightLane { part == .a ? a : aaaa }
 
     func type(of part: RacePart) -> RecordType { self[part].type }
@@ -184,7 +188,8 @@ final class FlightAnswers {
         let isGiven = key.isSigned || !policy.localAnswers.families.excludes(type)
         let packed = store.keep(
             policy.consistent(found.answer, for: key), for: key, type, found.source, found.server,
-            longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven)
+            longest: min(life ?? .max, found.sharedFor ?? .max), isStored: isStored && found.isStored && isGiven,
+            at: heard)
         guard let packed else {
             return .missing(stale: nil, ExtendedError(.other, "the answer is longer than a message can be"))
         }
@@ -193,7 +198,8 @@ final class FlightAnswers {
     }
 
     private func given(_ packed: PackedAnswer, _ tag: UInt16) -> FlightClients.Outcome {
-        .given(Response(.answer(packed, age: 0), from: AnswerKind(tag, route: key.route), source: tag))
+        let age = UInt32(clamping: (clock.now - heard).components.seconds)
+        return .given(Response(.answer(packed, age: age), from: AnswerKind(tag, route: key.route), source: tag))
     }
 
     // MARK: DNS64
@@ -217,7 +223,7 @@ final class FlightAnswers {
         guard
             let packed = store.keep(
                 made, for: key, .aaaa, source, denial?.server ?? "", isTranslated: true,
-                isStored: isStored && answer.rank != .stale)
+                isStored: isStored && answer.rank != .stale, at: heard)
         else { return missing(part) }
         return given(packed, policy.sources.tag(of: source))
     }

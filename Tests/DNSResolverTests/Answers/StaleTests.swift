@@ -45,6 +45,22 @@ import Testing
         #expect(!(await machine.ask().isStale))
     }
 
+    @Test(arguments: [(3, false), (60, true)]) @Loop
+    func `an answer that lay in its socket while the process was stopped is as old as that`(
+        ttl: UInt32, isFresh: Bool
+    ) async throws {
+        let machine = Machine()
+        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1", ttl: ttl)
+        let reply = machine.start()
+        machine.clock.stop(for: .seconds(10))
+        await machine.clock.advance(by: .zero)
+        // As long as its race has waited it may have been under way.
+        guard case .answer(_, age: 7)? = reply.response?.content else {
+            throw TestFailure("\(String(describing: reply.response))")
+        }
+        #expect(try (machine.hit() != nil) == isFresh)
+    }
+
     @Test @Loop func `an answer that expires while the other family's race is under way comes stale`() async {
         let machine = Machine(policy: RoutePolicy(bypass: [.root]))
         _ = await machine.ask("www.example.com", .aaaa)

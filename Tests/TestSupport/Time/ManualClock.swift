@@ -18,6 +18,9 @@ package final class ManualClock: LoopClock {
         return timer
     }
 
+    /// Lets time pass in which nothing runs, as while the process is stopped.
+    package func stop(for duration: Duration) { now = now + duration }
+
     /// Advances time by `duration`, stopping at each timer in turn.
     ///
     /// Before the first timer, after each, and at the end it waits until no task has work left, so that the effects of
