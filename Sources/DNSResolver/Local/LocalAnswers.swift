@@ -104,7 +104,7 @@ public final class LocalAnswers: Sendable {
     /// Whether a list or the network overrides a special-use name. Where the prefix of a translator is known the network
     /// need not be asked for it, and may not know it (RFC 8880 section 7.1).
     private func isTakenOver(_ name: Name, _ rule: SpecialUseNames.Rule, by policy: RoutePolicy) -> Bool {
-        guard rule.isOverridable, policy.listed(name, belowRoot: true) == nil else { return rule.isOverridable }
+        guard rule.isOverridable, !policy.isListed(name) else { return rule.isOverridable }
         return policy.networkZone(of: name) != nil && !(rule.showsTranslator && policy.translator != nil)
     }
 

@@ -35,9 +35,13 @@ public struct RoutePolicy: Equatable, Sendable {
     /// most 32. For tests, which enforce that bound.
     public var listMemory: Int { lists.rules.memory }
 
-    /// The route of the list entry for `name` or its nearest parent; `belowRoot` ignores one for the root.
-    public func listed(_ name: Name, belowRoot: Bool = false) -> Route? {
-        lists.rules.nearest(to: name, belowRoot: belowRoot).map { Route(tag: $0.value) }
+    /// The route of the list entry for a name or its nearest parent.
+    public func listed(_ name: Name) -> Route? { lists.rules.nearest(to: name).map { Route(tag: $0.value) } }
+
+    /// Whether a list or a provider's names have a name, other than by the root.
+    func isListed(_ name: Name) -> Bool {
+        lists.rules.nearest(to: name, belowRoot: true) != nil
+            || lists.providerNames.nearest(to: name, belowRoot: true) != nil
     }
 
     /// The entry that decides about a name: one of `protect` for the root comes after the rule for single labels.
@@ -70,9 +74,7 @@ public struct RoutePolicy: Equatable, Sendable {
     /// The suffix of the network's names that `name` is within; nil where a list or a provider has the name, other than
     /// by the root, or where it does not belong to the network.
     public func networkZone(of name: Name) -> Name? {
-        guard let zone = lists.networkNames.nearest(to: name), listed(name, belowRoot: true) == nil,
-            lists.providerNames.nearest(to: name, belowRoot: true) == nil
-        else { return nil }
+        guard let zone = lists.networkNames.nearest(to: name), !isListed(name) else { return nil }
         return zone.suffix.name
     }
 

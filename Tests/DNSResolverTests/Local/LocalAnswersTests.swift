@@ -134,9 +134,13 @@ struct LocalAnswersTests {
         #expect(authorities.first?.name == (try Name("local")))
     }
 
-    @Test func `a list entry takes a special-use name over`() throws {
-        let policy = RoutePolicy(forward: [[try Name("local")]])
-        #expect(try reply("printer.local", policy: policy) == nil)
+    @Test func `a list entry, and a provider's names, take a special-use name over`() throws {
+        let forwarding = RoutePolicy(forward: [[try Name("local")]])
+        #expect(try reply("printer.local", policy: forwarding) == nil)
+        for zone in ["local", "alt", "test", "lab.home.arpa", "1.168.192.in-addr.arpa"] {
+            let policy = RoutePolicy(providers: [[try Name(zone)]])
+            #expect(try reply("printer.\(zone)", policy: policy) == nil)
+        }
     }
 
     @Test func `a list entry for the root takes nothing over`() throws {
