@@ -118,12 +118,12 @@ struct ServeCommand: ParsableCommand {
     }
 
     func run() throws {
+        // Before any thread starts, for threads inherit the mask; and a signal to reload comes at any time.
+        Signal.block()
         let source = ConfigurationSource(
             path: file.path, variables: file.ownVariables, listen: listen.compactMap { AddressAndPort($0) })
         let loaded = try source.load(isStart: true)
         let settings = loaded.configuration
-        // Before any thread starts, for threads inherit the mask.
-        Signal.block()
         MappingLimits().shareMemory()
         TLSContext.prepareMemory()
         let log = try logOutput(settings.log, journalStream: source.variables.process["JOURNAL_STREAM"])
