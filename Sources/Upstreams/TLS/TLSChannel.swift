@@ -56,8 +56,8 @@ import Scheduling
 
     /// - Parameters:
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
-    ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors: a resumption
-    ///     presents no certificate.
+    ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors, or out of its
+    ///     certificate's time: a resumption presents no certificate.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
         _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: Protocols = .http2
@@ -84,7 +84,7 @@ import Scheduling
             connection, input, output, authorities.reading
         )
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
-        if let session, session.authorities == authorities.reading {
+        if let session, session.isValid(under: authorities) {
             unsafe SSL_set_session(connection, session.pointer)
         }
     }
@@ -254,7 +254,7 @@ extension UpstreamFailure {
 /// A session of a finished handshake, to resume in the next one, which saves a round trip (RFC 8446 section 2.2).
 ///
 /// On resumption the server presents no certificate: a session is not used for longer than a connection may live, nor
-/// when the file of trust anchors has changed.
+/// when the file of trust anchors has changed, nor after the end of its certificate.
 @safe final class TLSSession {
     /// Owned.
     let pointer: OpaquePointer
@@ -271,6 +271,16 @@ extension UpstreamFailure {
     }
 
     deinit { unsafe SSL_SESSION_free(pointer) }
+
+    /// Whether the verification of its certificate holds still: under the same trust anchors, and by the time of day.
+    fileprivate func isValid(under authorities: TLSAuthorities) -> Bool {
+        guard self.authorities == authorities.reading, let certificate = unsafe SSL_SESSION_get0_peer(pointer) else {
+            return false
+        }
+        return unsafe X509_cmp_timeframe(
+            X509_STORE_get0_param(authorities.store), X509_get0_notBefore(certificate),
+            X509_get0_notAfter(certificate)) == 0
+    }
 
     func isUsable(at now: Instant) -> Bool { now - verified < .seconds(HTTPLimits.connectionLifetime) }
 }

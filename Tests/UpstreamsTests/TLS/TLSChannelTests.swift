@@ -63,6 +63,26 @@ struct TLSChannelTests {
         #expect(channel.pendingCount == 0)
     }
 
+    @Test func `a session is resumed in the time of its certificate alone`() async throws {
+        _ = LoopRunner.shared
+        let certificates = try TestCertificates()
+        let authorities = try await TLSAuthorities.read(certificates.authority, at: .bootTime)
+        let server = try Server(certificates.leaf(names: ["right.example"]))
+        let first = try TLSChannel(authorities, host: "right.example", session: nil)
+        try shakeHands(first, server)
+        let session = try #require(first.resumable(verified: .bootTime))
+        let second = try TLSChannel(authorities, host: "right.example", session: session)
+        try shakeHands(second, Server(after: server))
+        #expect(second.isResumed)
+        for (time, reason) in [(4_000_000_000, "has expired"), (1_000_000_000, "is not valid yet")] {
+            X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(authorities.store), time)
+            let third = try TLSChannel(authorities, host: "right.example", session: session)
+            #expect(throws: UpstreamFailure.certificate("the certificate \(reason)")) {
+                try shakeHands(third, Server(after: server))
+            }
+        }
+    }
+
     private func shakeHands(_ channel: TLSChannel, _ server: Server) throws {
         for _ in 0..<10 {
             if try channel.shakeHands() != nil { return }
@@ -86,13 +106,21 @@ private final class Server {
     private let network: (input: OpaquePointer, output: OpaquePointer)
 
     /// It knows nothing newer than TLS 1.2.
-    init(_ leaf: TestCertificates.Leaf) throws {
+    convenience init(_ leaf: TestCertificates.Leaf) throws {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestFailure("no memory") }
         defer { SSL_CTX_free(context) }
         SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(TLS1_2_VERSION), nil)
         guard SSL_CTX_use_certificate_file(context, leaf.certificate, SSL_FILETYPE_PEM) == 1,
-            SSL_CTX_use_PrivateKey_file(context, leaf.key, SSL_FILETYPE_PEM) == 1, let connection = SSL_new(context),
-            let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem())
+            SSL_CTX_use_PrivateKey_file(context, leaf.key, SSL_FILETYPE_PEM) == 1
+        else { throw TestFailure("no server") }
+        try self.init(in: context)
+    }
+
+    /// The next connection of the same server.
+    convenience init(after other: Server) throws { try self.init(in: SSL_get_SSL_CTX(other.connection)) }
+
+    private init(in context: OpaquePointer) throws {
+        guard let connection = SSL_new(context), let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem())
         else { throw TestFailure("no server") }
         SSL_set_bio(connection, input, output)
         SSL_set_accept_state(connection)
