@@ -77,6 +77,22 @@ import Testing
         #expect(terms.context !== first)
     }
 
+    @Test(arguments: [false, true]) @Loop
+    func `one that has expired takes the place of one that has expired too, of no valid one`(isOver: Bool) async throws
+    {
+        let (terms, recorder) = (TLSTerms(), LogRecorder())
+        let validity = try TLSContext(try files.read()).validity
+        let keeper = try keeper(terms, recorder, time: isOver ? validity.upperBound + 1 : validity.lowerBound)
+        defer { keeper.stop() }
+        let first = terms.context
+        try replace(try certificates.expiredLeaf(names: ["one"]))
+        keeper.take(files)
+        await awaited { terms.context !== first || keeper.problem != nil }
+        #expect((terms.context !== first) == isOver)
+        let refusal = "\(files.certificate): has expired; the certificate before stays in use"
+        #expect(recorder.lines.contains(refusal) != isOver)
+    }
+
     @Test(
         arguments: [
             (14 * 86_400, nil), (14 * 86_400 - 1, "expires in 13 days"), (0, "expires in 0 days"),
