@@ -186,16 +186,17 @@ extension BadIPCommand {
         var duration = "30m"
 
         private var seconds: Int64? {
-            guard let lifetime = Configuration.duration(of: duration), BadAddresses.lifetimes.contains(lifetime) else {
-                return nil
-            }
+            guard let lifetime = Configuration.duration(of: duration), BadAddresses.lifetimes.contains(lifetime),
+                lifetime.components.attoseconds == 0
+            else { return nil }
             return lifetime.components.seconds
         }
 
         func validate() throws {
             try checkAddress(address)
             guard seconds != nil else {
-                throw ValidationError("--for \(duration): not a duration from 1s to 30d, such as 90s, 30m or 12h")
+                throw ValidationError(
+                    "--for \(duration): not a duration from 1s to 30d in whole seconds, such as 90s, 30m or 12h")
             }
         }
 

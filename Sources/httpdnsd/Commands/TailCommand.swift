@@ -48,14 +48,24 @@ struct TailCommand: ParsableCommand {
         if let client, AddressPrefix(client) == nil {
             throw ValidationError("--client \(client): not an address, or a network such as 192.0.2.0/24")
         }
-        if let slower, Configuration.duration(of: slower).map(Self.durations.contains) != true {
-            throw ValidationError("--slower \(slower): not a duration up to 1m, such as 100ms or 2s")
+        if let slower, milliseconds == nil {
+            throw ValidationError(
+                "--slower \(slower): not a duration up to 1m in whole milliseconds, such as 100ms or 2s")
         }
     }
 
+    /// `slower` in milliseconds, which is what the server takes; nil for what is none.
+    private var milliseconds: Int? {
+        guard let duration = slower.flatMap({ Configuration.duration(of: $0) }), Self.durations.contains(duration)
+        else { return nil }
+        let whole = Int(duration / .milliseconds(1))
+        return duration == .milliseconds(whole) ? whole : nil
+    }
+
     func run() throws {
-        let milliseconds = slower.flatMap { Configuration.duration(of: $0) }.map { "\(Int($0 / .milliseconds(1)))" }
-        let filters = [("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds)]
+        let filters = [
+            ("suffix", suffix), ("client", client), ("source", source), ("slower_ms", milliseconds.map(String.init)),
+        ]
         var end: Result<Void, SystemError>?
         var reason = "it stops, or closed the longest idle of too many connections"
         let client = try control.client()

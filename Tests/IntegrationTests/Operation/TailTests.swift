@@ -49,6 +49,8 @@ extension Integration {
                 shown.allSatisfy { $0["name"] as? String == "four.example.com" && $0["source"] as? String == "cache" })
             #expect(shown.allSatisfy { $0["client"] as? String == "127.0.0.9" && $0["microseconds"] is Int })
             #expect(try stage.run("tail", "--slower", "fast").status == 2)
+            let fine = try stage.run("tail", "--slower", "0.5ms")
+            #expect(fine.status == 2 && fine.errors.contains("0.5ms: not a duration up to 1m in whole milliseconds"))
             #expect(try stage.run("tail", "--client", "a.example").status == 2)
             let misspelt = try stage.run("tail", "--source", "vendr")
             #expect(
