@@ -29,6 +29,7 @@ struct Httpdnsd: ParsableCommand {
         // Before any command reads a secret.
         forbidCoreDumps()
         openStandardStreams()
+        unblockStandardStreams()
         let arguments = processArguments()
         if arguments.first == "help", let text = unknownCommand(arguments.dropFirst().first) {
             printError(VisibleText(lines: text))

@@ -75,6 +75,26 @@ public func openStandardStreams() {
     }
 }
 
+/// Has standard output and error wait for their readers, where another program has made them non-blocking: what is printed
+/// while a pipe is full would be lost.
+///
+/// They are opened once more, so that they stay as they are for that program; only a socket cannot be.
+public func unblockStandardStreams() {
+    for number in [STDOUT_FILENO, STDERR_FILENO] {
+        let flags = fcntl(number, F_GETFL)
+        guard flags >= 0, flags & O_NONBLOCK != 0 else { continue }
+        // Of a file it would write from the start on, and a file never blocks.
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { continue }
+        let own = unsafe open("/proc/self/fd/\(number)", flags & O_ACCMODE | O_NONBLOCK | O_NOCTTY)
+        if own >= 0 {
+            _ = dup2(own, number)
+            _ = close(own)
+        }
+        _ = fcntl(number, F_SETFL, flags & ~O_NONBLOCK)
+    }
+}
+
 /// Prevents core dumps, images of the process's memory, secrets included: to a file or to a program (core(5)). Makes the
 /// memory readable by root only.
 ///

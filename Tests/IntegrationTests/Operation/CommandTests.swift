@@ -26,6 +26,32 @@ extension Integration {
             #expect(try Daemon.run(["nonsense"], environment: library.environment).status == 2)
         }
 
+        /// Fills a pipe that does not block, runs a program whose output goes there, and reads it a second later.
+        private static let fullPipe = """
+            import os, subprocess, sys, threading
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            filled = 0
+            try:
+                while True: filled += os.write(writer, b"x" * 4096)
+            except BlockingIOError: pass
+            program = subprocess.Popen(sys.argv[1:], stdout=writer, stderr=writer)
+            try: program.wait(1)
+            except subprocess.TimeoutExpired: pass
+            isBlocking = os.get_blocking(writer)
+            os.close(writer)
+            output = b"".join(iter(lambda: os.read(reader, 65536), b""))
+            print(program.wait(), isBlocking, output[filled:].decode())
+            """
+
+        @Test(arguments: [["help"], ["tail", "--help"], ["check", "--config", "/nowhere"], ["why", ""]])
+        func `a pipe that another program has made non-blocking is waited for, and stays so`(arguments: [String]) throws
+        {
+            let expected = try Daemon.run(arguments)
+            let outcome = try ChildProcess.run(["python3", "-c", Self.fullPipe, Daemon.executable] + arguments)
+            #expect(outcome.output == "\(expected.status) False \(expected.output)\(expected.errors)\n")
+        }
+
         @Test(arguments: [
             ["cache", "flush", "--suffix", ""], ["cache", "flush", ""], ["query", ""], ["why", ""],
             ["cache", "flush", "b\u{fc}cher.example"], ["tail", "www.example.com "],
