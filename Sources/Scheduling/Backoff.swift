@@ -3,8 +3,8 @@
 ///
 /// The first failure begins a pause, and each failed probe after it doubles the pause up to the longest one. One
 /// success ends it. The only health state: addresses, accounts and scheduling calls of providers, servers of LocalDNS,
-/// addresses whose certificates are checked, the look-up of the network's prefix, and the file of the cache have one
-/// each.
+/// addresses whose certificates are checked, the look-up of the network's prefix, the file of the cache, and the collector
+/// of dnstap have one each.
 public struct Backoff: Sendable {
     /// Where nothing else is left to ask, a probe may begin after this part of the pause ...
     private static let urgentPart = 4

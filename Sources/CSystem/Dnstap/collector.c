@@ -12,6 +12,9 @@
 static const int patience = 10000;
 /// The same in all, once the end has come.
 static const int last_patience = 250;
+/// The pauses between two attempts to connect; libfstrm makes each up to two seconds longer.
+static const int first_pause = 1000;
+static const int longest_pause = 28000;
 
 static int64_t milliseconds(void) {
     struct timespec now;
@@ -58,12 +61,28 @@ static int wait_for(struct collector *collector, short event) {
     }
 }
 
+/// Waits for `pause`. Returns whether the end has not come meanwhile.
+static int wait_to_connect(struct collector *collector) {
+    struct pollfd entry = {.fd = collector->stop, .events = POLLIN};
+    int64_t end = milliseconds() + collector->pause;
+    int count;
+    do {
+        int64_t left = end - milliseconds();
+        count = poll(&entry, 1, left > 0 ? (int)left : 0);
+    } while (count < 0 && errno == EINTR);
+    return count == 0;
+}
+
 static fstrm_res open_socket(void *object) {
     struct collector *collector = object;
     prctl(PR_SET_NAME, "dnstap");
     // libfstrm has refused what the collector said to the last one.
     if (collector->socket >= 0)
         fail(collector, EPROTO);
+    if (collector->pause > 0 && !wait_to_connect(collector))
+        return fstrm_res_failure;
+    int next = collector->pause > 0 ? collector->pause * 2 : first_pause;
+    collector->pause = next < longest_pause ? next : longest_pause;
     collector->control_frames = 0;
     collector->socket =
         socket(collector->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -136,8 +155,10 @@ static fstrm_res write_socket(void *object, const struct iovec *parts, int count
         return result;
     if (!is_control)
         collector->delivered += (unsigned)count / 2;
-    else if (++collector->control_frames == 2)
+    else if (++collector->control_frames == 2) {
+        collector->pause = 0;
         atomic_store(&collector->state, 1);
+    }
     return fstrm_res_success;
 }
 

@@ -17,6 +17,8 @@ struct collector {
     int stop;
     /// When waiting ends after that, in milliseconds of CLOCK_MONOTONIC; 0 before.
     int64_t deadline;
+    /// How long to wait before the next attempt to connect, in milliseconds: twice as long after each that fails.
+    int pause;
     /// Control frames written on this connection: with the second, START, data may follow.
     int control_frames;
     /// Data frames that were sent and are yet to be freed.

@@ -26,7 +26,8 @@ struct cdnstap_message {
     uint64_t responded;
 };
 
-/// Connects to a collector in the background, again and again if need be, until cdnstap_stop.
+/// Connects to a collector in the background, again and again if need be, ever less often down to each 30 s, until
+/// cdnstap_stop.
 ///
 /// It is a Unix socket at `path`, at most 107 bytes, or NULL and an IP address. `identity` and `version` are in every frame.
 /// Each of the `producers` must be used by one thread at a time. NULL when there is no memory or descriptor.

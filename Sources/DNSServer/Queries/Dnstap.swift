@@ -15,7 +15,7 @@ import Scheduling
         /// Before the first attempt has ended.
         case connecting
         case connected
-        /// Tried again every second.
+        /// Tried again, ever less often, down to each 30 s.
         case unavailable(reason: String)
     }
 

@@ -9,12 +9,13 @@ import Scheduling
 /// The collector of dnstap: the log tells when it comes or goes, and when messages are dropped although it is there.
 @Loop
 final class DnstapWatch {
-    /// How often it is looked whether it takes messages.
+    /// How often it is looked whether it takes messages; ever less often while it is away.
     private static let interval: Duration = .seconds(1)
 
     let dnstap: Dnstap
     private let clock: any LoopClock
     private let events: EventLog
+    private var backoff = Backoff()
 
     /// Begins to connect to the collector; nil when none is configured, or there is no memory or descriptor for it: DNS is
     /// served all the same.
@@ -34,7 +35,9 @@ final class DnstapWatch {
     }
 
     private func look(since last: Dnstap.State, dropped: Int) {
-        _ = clock.schedule(after: Self.interval) { [weak self] in
+        var pause = Self.interval
+        if case .unavailable = last { pause = backoff.failed(at: clock.now) } else { backoff.succeeded() }
+        _ = clock.schedule(after: pause) { [weak self] in
             guard let self else { return }
             let (state, count) = (dnstap.state, dnstap.counts.dropped)
             if state != last { tell(of: state) }
@@ -54,7 +57,7 @@ final class DnstapWatch {
         case .unavailable(let reason):
             log(
                 .dnstapUnavailable,
-                "cannot be reached: \(reason); messages are dropped, and it is tried again every second",
+                "cannot be reached: \(reason); messages are dropped, and it is tried again, ever less often, down to each 30 s",
                 ["reason": "\(reason)"])
         }
     }

@@ -48,6 +48,21 @@ struct DnstapTests {
         dnstap.stop()
     }
 
+    @Test func `a collector that ends each connection is tried ever less often`() async throws {
+        let listener = try TestSocket.listener(TestAddress("127.0.0.1"))
+        let target = try #require(AddressAndPort("\(listener.localAddress)"))
+        let dnstap = try Dnstap(to: .tcp(target), identity: "host", version: "program 1", producers: 1)
+        let attempts = try await NamedThread.run("collector") {
+            (0..<3).map { _ in
+                _ = listener.accept()
+                return ContinuousClock.now
+            }
+        }
+        #expect(attempts[1] - attempts[0] >= .seconds(1))
+        #expect(attempts[2] - attempts[1] >= .seconds(2))
+        dnstap.stop()
+    }
+
     @Test func `a producer that was not announced adds nothing`() throws {
         let directory = try TemporaryDirectory()
         let dnstap = try dnstap(directory.path + "/none")
