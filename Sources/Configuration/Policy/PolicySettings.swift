@@ -45,6 +45,7 @@ extension Configuration {
         private static let keyLimit = 2
 
         func finish(_ keys: TableKeys) {
+            if case .https = url { keys.warnOfAuthorities(caFile) }
             guard keys.isUsable("public_key") else { return }
             let trusted = self.keys
             if trusted.count > Self.keyLimit {

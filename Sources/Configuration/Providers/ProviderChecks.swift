@@ -136,9 +136,10 @@ extension Configuration.ProviderEntry {
             for key in ["tls_names", "ca_file", "pin"] where keys.isWritten(key) {
                 keys.warn(key, "has no effect: the url is plain http")
             }
-        } else if tlsNames.isEmpty, keys.isSound("tls_names") {
-            tlsNames = type.descriptor.certificateHosts(url.host)
+            return
         }
+        keys.warnOfAuthorities(caFile)
+        if tlsNames.isEmpty, keys.isSound("tls_names") { tlsNames = type.descriptor.certificateHosts(url.host) }
     }
 }
 

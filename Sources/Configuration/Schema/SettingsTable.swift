@@ -1,3 +1,5 @@
+import Glibc
+import Platform
 import Synchronization
 
 /// A table of the configuration: a value with defaults. Its keys are the properties that are marked with `@Setting`, in the
@@ -186,6 +188,15 @@ struct TableKeys {
     func fail(_ key: String, _ message: String) { reading.fail(self[key], message) }
 
     func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
+
+    /// Warns of a file of authorities that cannot be read.
+    ///
+    /// - Parameter file: that of `ca_file`; empty: the system's, of which nothing is said here.
+    func warnOfAuthorities(_ file: String) {
+        guard !file.isEmpty, unsafe access(file, R_OK) != 0 else { return }
+        let reason = SystemError.last("read").reason
+        warn("ca_file", "\(quoted(file)) cannot be read: \(reason); certificates are checked with it")
+    }
 }
 
 extension Kind where Value: SettingsTable {

@@ -100,7 +100,7 @@ extension Configuration {
             if url.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
                 keys.reading.noteSecret(keys["url"], WrittenText(value: text, written: text))
             }
-            if case .host(_, _, usesTLS: true) = url.place { return }
+            if case .host(_, _, usesTLS: true) = url.place { return keys.warnOfAuthorities(caFile) }
             if !caFile.isEmpty { keys.warn("ca_file", "has no effect: only a URL with rediss:// uses certificates") }
             if case .host(let host, _, _) = url.place, url.password != nil, !host.isLoopback {
                 keys.warn("url", "sends the password unencrypted: write rediss:// where the server has TLS")

@@ -26,20 +26,20 @@ extension Configuration {
             for entry in lastResort where !entry.isWildcard && known.contains(entry.name) {
                 keys.warn("last_resort", "\(quoted(entry.writtenName)) has no effect: preset.always has it too")
             }
-            readHosts(keys.reading)
+            readHosts(keys)
         }
 
         /// A file that cannot be read is no reason to serve nothing.
-        private mutating func readHosts(_ reading: Reading) {
+        private mutating func readHosts(_ keys: TableKeys) {
             guard !hostsFile.isEmpty else { return }
             do throws(ValueProblem) {
                 let file = HostsFile(try wholeFile(hostsFile, limit: HostsFile.maximumSize))
                 hosts = file.entries
                 for (line, text) in file.problems {
-                    reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
+                    keys.reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
                 }
             } catch {
-                reading.warn(Diagnostic(file: hostsFile, message: "\(error.text): no addresses are taken from it"))
+                keys.warn("hosts_file", "\(quoted(hostsFile)) \(error.text): no addresses are taken from it")
             }
         }
     }

@@ -130,7 +130,8 @@ extension Configuration {
 
     /// What will not work on this machine although the server serves: one line each.
     var remarks: [String] {
-        unreadableAuthorities.map { provider, file in
+        // Of a `ca_file` the configuration's own warnings say it, with the line.
+        unreadableAuthorities.filter { $0.file == HTTPOrigin.defaultCAFile }.map { provider, file in
             "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
             + [
@@ -142,14 +143,12 @@ extension Configuration {
 
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
     private var unreadableSharedAuthority: String? {
-        let file = cache.shared.caFile.isEmpty ? HTTPOrigin.defaultCAFile : cache.shared.caFile
-        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, unsafe access(file, R_OK) != 0 else {
-            return nil
-        }
-        let mend =
-            cache.shared.caFile.isEmpty
-            ? "install ca-certificates or set cache.shared.ca_file" : "let the server's user read it"
-        return "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: \(mend)"
+        let file = HTTPOrigin.defaultCAFile
+        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, cache.shared.caFile.isEmpty,
+            unsafe access(file, R_OK) != 0
+        else { return nil }
+        return
+            "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.

@@ -40,7 +40,14 @@ struct Examination: Sendable {
 
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.
-    var warnings: [String] { loaded.warnings.map(\.description) }
+    var warnings: [String] {
+        // Of a provider's `ca_file` that cannot be read `Check.authorities` says more.
+        let unreadable = settings.unreadableAuthorities.map(\.file)
+        return loaded.warnings.filter { warning in
+            warning.key?.hasSuffix("].ca_file") != true || !unreadable.contains { warning.message.contains($0) }
+        }.map(\.description)
+    }
+
     var report: Testimony? { try? status?.get() }
 
     /// The folder of the running server in `/proc`; nil where it cannot be seen, as from outside of its container.

@@ -175,6 +175,10 @@ struct ProviderTests {
             "type = \"doh\"\nurl = \"http://192.0.2.1/q\"\nca_file = \"/ca.pem\"",
             ["ca_file: has no effect: the url is plain http"]
         ),
+        (
+            plain + "ca_file = \"/nowhere/ca.pem\"",
+            ["ca_file: \"/nowhere/ca.pem\" cannot be read: No such file or directory; certificates are checked with it"]
+        ),
         (plain + "account = \"1\"", ["account: has no effect: a provider of type doh has no account"]),
         (plain + "access_key_id = \"a\"", ["access_key_id: has no effect: only the type doh-json knows it"]),
         (plain + "region = \"hk\"", ["region: has no effect: a provider of type doh has no regions"]),

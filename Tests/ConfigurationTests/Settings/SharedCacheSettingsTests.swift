@@ -103,4 +103,9 @@ struct SharedCacheSettingsTests {
         #expect(file.count == 1 && "\(file[0])".contains("only a URL with rediss://"))
     }
 
+    @Test func `authorities that cannot be read are warned of`() throws {
+        let file = try shared("url = \"rediss://h\"\nkey = \"\(Self.key)\"\nca_file = \"/nowhere\"").warnings
+        #expect(file.count == 1 && "\(file[0])".contains("cache.shared.ca_file: \"/nowhere\" cannot be read: "))
+    }
+
 }
