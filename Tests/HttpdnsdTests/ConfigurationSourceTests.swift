@@ -37,6 +37,18 @@ struct ConfigurationSourceTests {
         #expect(lines.count == 1 && lines[0].contains("nosuch0") && lines[0].contains("listen.\(key)"))
     }
 
+    @Test func `a list of resolvers that is longer than is read is warned of`() throws {
+        let directory = try TemporaryDirectory()
+        let lines = String(repeating: "\n", count: 1_024)
+        var settings = try Configuration.parse(text: Patient.configuration).configuration
+        settings.localDNS.resolvConf = try directory.write(lines, to: "resolv.conf")
+        #expect(settings.cutLists == [])
+        try directory.write(lines + "nameserver 192.0.2.53\n", to: "resolv.conf")
+        let warning =
+            "\(settings.localDNS.resolvConf): is longer than 64 KiB or 1,024 lines, so only the whole lines before that count"
+        #expect(settings.cutLists == [warning] && settings.remarks.contains(warning))
+    }
+
     @Test func `a server that runs stays with its user and its addresses`() throws {
         #expect(
             try problems("user = \"nosuchuser\"\naddresses = [\"[fe80::1%nosuch0]:5301\"]", isRunning: true) == [])

@@ -67,7 +67,7 @@ public struct LocalDNSServers: Sendable {
     /// - Parameters:
     ///   - listeners: the addresses that we answer on, a wildcard for all of its family. Fewer after a reload may make a server usable.
     ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
-    ///   - readFile: at most `ResolvConf.maximumSize` bytes of a file, or nil when it cannot be read.
+    ///   - readFile: the bytes of a file as `readListFile` does, or nil when it cannot be read.
     ///   - localAddresses: the addresses of this host's interfaces.
     public init(
         listeners: [SocketAddress], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
@@ -141,9 +141,10 @@ public struct LocalDNSServersError: Error, CustomStringConvertible {
     }
 }
 
-/// The first `ResolvConf.maximumSize` bytes of a regular file; nil when it does not exist or cannot be read.
+/// The first `ResolvConf.maximumSize` bytes of a regular file, and one more of a longer one; nil when it does not exist or
+/// cannot be read.
 public func readListFile(_ path: String) -> [UInt8]? {
-    try? readText(path, limit: ResolvConf.maximumSize)
+    try? readText(path, limit: ResolvConf.maximumSize + 1)
 }
 
 /// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and
@@ -154,6 +155,8 @@ public struct ResolvConf: Hashable, Sendable {
     /// Domains that the C library appends to short names: those of the last `search` or `domain` line. Text that is no
     /// domain name, and the root, are left out.
     public private(set) var searchDomains: [Name] = []
+    /// Whether there is more than is read.
+    public let isCut: Bool
 
     /// The most bytes that are read; the rest is ignored. A real file has some hundreds.
     public static let maximumSize = 64 << 10
@@ -166,8 +169,12 @@ public struct ResolvConf: Hashable, Sendable {
     /// ignored for others.
     public init(_ bytes: some Collection<UInt8>) {
         var usesTCP = false
-        let lines = bytes.prefix(Self.maximumSize).split(
+        var lines = bytes.prefix(Self.maximumSize).split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines, omittingEmptySubsequences: false)
+        let isLong = bytes.count > Self.maximumSize
+        isCut = isLong || lines.count > Self.maximumLines && lines.last?.isEmpty == false
+        // It goes on behind what is read: the start of an address may be another one.
+        if isLong { lines.removeLast() }
         for line in lines.prefix(Self.maximumLines) {
             let content = line.prefix { $0 != UInt8(ascii: "#") && $0 != UInt8(ascii: ";") }
             let words = content.split { $0 == UInt8(ascii: " ") || (0x09...0x0d).contains($0) }

@@ -193,17 +193,10 @@ struct Composition {
     /// Whether numbers of `old` may mean other sources here: nothing that was cached under them may be used.
     func hasRenumbered(_ old: Composition) -> Bool { numbers.left > old.numbers.left }
 
-    /// The files from which the network's resolvers and the search list are read.
-    nonisolated static func networkFiles(_ settings: Configuration) -> [String] {
-        let resolvConf = settings.localDNS.resolvConf
-        guard settings.localDNS.groups == nil else { return [resolvConf] }
-        return LocalDNSServers.files(resolvConf: resolvConf)
-    }
-
     /// The search lists of the system, of all files in which there may be one.
     nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
         var domains: [Name] = []
-        for file in networkFiles(settings) {
+        for file in settings.networkFiles {
             for domain in ResolvConf(readListFile(file) ?? []).searchDomains {
                 let domain = domain.lowercased
                 if !domains.contains(domain) { domains.append(domain) }

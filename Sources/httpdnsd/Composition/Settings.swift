@@ -138,7 +138,20 @@ extension Configuration {
                 expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS,
                 missingGroup,
             ]
-            .compactMap(\.self)
+            .compactMap(\.self) + cutLists
+    }
+
+    /// The files from which the network's resolvers and the search list are read.
+    var networkFiles: [String] {
+        guard localDNS.groups == nil else { return [localDNS.resolvConf] }
+        return LocalDNSServers.files(resolvConf: localDNS.resolvConf)
+    }
+
+    /// What is said of those that are longer than is read.
+    var cutLists: [String] {
+        networkFiles.filter { ResolvConf(readListFile($0) ?? []).isCut }.map { file in
+            "\(file): is longer than 64 KiB or 1,024 lines, so only the whole lines before that count"
+        }
     }
 
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.

@@ -90,7 +90,7 @@ final class NetworkFollower {
     private func watchFiles() {
         files?.cancel()
         files = watch { () throws(SystemError) in
-            try FileWatch(Composition.networkFiles(composition.settings), on: service.loop) { [unowned self] in
+            try FileWatch(composition.settings.networkFiles, on: service.loop) { [unowned self] in
                 saw(.files)
             }
         }

@@ -79,6 +79,7 @@ final class RunningServer {
             if let problem = settings.localDNSProblem, problem.isOfOurOwn {
                 log.logger.log(.localDNSNoServers, "localdns.servers: \(problem)")
             }
+            for text in settings.cutLists { log.logger.log(.configurationWarning, text) }
             if let text = settings.unverifiableLocalDNS { log.logger.log(.startAuthorities, text) }
             guard let bound = sockets.take() else { return }
             let events = EventLog(log.logger, clock: loop)

@@ -54,6 +54,13 @@ struct ResolvConfTests {
         #expect(ResolvConf((String(repeating: "\n", count: 1_023) + server).utf8).servers.count == 1)
         #expect(ResolvConf((String(repeating: "\n", count: 1_024) + server).utf8).servers.isEmpty)
     }
+
+    @Test func `an address within which 64 KiB end is not read as another one`() {
+        let start = "nameserver 192.0.2.5"
+        let rest = String(repeating: "#", count: 65_535 - start.utf8.count) + "\n" + start
+        #expect(ResolvConf((rest + "3\n").utf8).servers.isEmpty)
+        #expect(ResolvConf(rest.utf8).servers.map(\.description) == ["192.0.2.5:53"])
+    }
 }
 
 struct ResolvConfSearchTests {
