@@ -56,6 +56,9 @@ final class Connections {
     /// The number of open connections.
     var count: Int { open.count }
 
+    /// How many may be open.
+    var capacity: Int { holdings.capacity }
+
     /// Admits a new connection.
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one

@@ -4,7 +4,7 @@ import Scheduling
 /// Accepts the connections to one address.
 @Loop
 final class Listener: Sendable {
-    /// Connections accepted in one turn of the loop.
+    /// The most connections accepted in one turn of the loop.
     private nonisolated static let acceptsPerTurn = 64
     /// How long no connection is accepted after descriptors have run out, unless one is closed before.
     private nonisolated static let pause: Duration = .seconds(1)
@@ -42,7 +42,8 @@ final class Listener: Sendable {
     }
 
     private func accept() {
-        for _ in 0..<Self.acceptsPerTurn {
+        // Few enough that what a new connection has sent is read before others may take its place.
+        for _ in 0..<min(Self.acceptsPerTurn, 1 + connections.capacity / 4) {
             guard let socket else { return }
             switch socket.accept() {
             case .connection(let descriptor, let peer): admit(descriptor, peer)

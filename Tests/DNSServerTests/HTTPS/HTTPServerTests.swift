@@ -150,6 +150,19 @@ struct HTTPServerTests {
         }
     }
 
+    @Test func `a request that comes with its connection is read before others take the place`() async throws {
+        try await serve(FeedService(parts: ["one\n"])) { connect, _ in
+            let gate = LoopGate()
+            gate.close()
+            let client = try connect()
+            client.send("GET /feed HTTP/1.1\r\nhost: a\r\n\r\n")
+            let silent = try (0..<HTTPServer.connections * 3 / 2).map { _ in try connect() }
+            gate.open()
+            #expect(client.readText().hasSuffix("one\n"))
+            withExtendedLifetime(silent) {}
+        }
+    }
+
     @Test func `at the stop a body without an end ends, a request is answered, and the socket is closed`() async throws
     {
         let service = FeedService(parts: ["one\n"], isEndless: true)
