@@ -198,8 +198,10 @@ final class FlightAnswers {
     }
 
     private func given(_ packed: PackedAnswer, _ tag: UInt16) -> FlightClients.Outcome {
-        let age = UInt32(clamping: (clock.now - heard).components.seconds)
-        return .given(Response(.answer(packed, age: age), from: AnswerKind(tag, route: key.route), source: tag))
+        .given(
+            Response(
+                .answer(packed, age: clock.now.seconds &- heard.seconds), from: AnswerKind(tag, route: key.route),
+                source: tag))
     }
 
     // MARK: DNS64

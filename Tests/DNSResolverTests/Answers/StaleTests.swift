@@ -55,7 +55,7 @@ import Testing
         machine.clock.stop(for: .seconds(10))
         await machine.clock.advance(by: .zero)
         // As long as its race has waited it may have been under way.
-        guard case .answer(_, age: 7)? = reply.response?.content else {
+        guard case .answer(_, age: 8)? = reply.response?.content else {
             throw TestFailure("\(String(describing: reply.response))")
         }
         #expect(try (machine.hit() != nil) == isFresh)
