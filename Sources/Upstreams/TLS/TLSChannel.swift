@@ -37,9 +37,6 @@ import Scheduling
 
     /// The most bytes of a record (RFC 8446 section 5.1).
     static let recordSize = 16_384
-    /// The most bytes of a record that we send. OpenSSL holds memory for one record per direction as long as the
-    /// connection is open; requests are small.
-    private static let sentRecordSize = 4_096
     /// The most bytes that may wait to be sent: more than we ever write at once. Above that the other end does not
     /// read, while it keeps causing TLS to respond.
     private static let pendingLimit = 4 * recordSize
@@ -63,18 +60,11 @@ import Scheduling
         _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: Protocols = .http2
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
-        guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
-        // Each connection holds its own reference.
-        defer { unsafe SSL_CTX_free(context) }
+        guard let connection = unsafe SSL_new(authorities.context) else { throw .network("no memory for TLS") }
         let offered = protocols.list
-        unsafe SSL_CTX_set1_cert_store(context, authorities.store)
-        unsafe copenssl_verify_but_time(context)
-        unsafe SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_SEND_FRAGMENT, Self.sentRecordSize, nil)
-        guard unsafe copenssl_set_versions(context) == 1, unsafe copenssl_limit_cost(context) == 1,
-            unsafe offered.isEmpty || SSL_CTX_set_alpn_protos(context, offered, UInt32(offered.count)) == 0
-        else { throw .network("no memory for TLS") }
-        guard let connection = unsafe SSL_new(context) else { throw .network("no memory for TLS") }
-        guard let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem()) else {
+        guard unsafe offered.isEmpty || SSL_set_alpn_protos(connection, offered, UInt32(offered.count)) == 0,
+            let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem())
+        else {
             unsafe SSL_free(connection)
             throw .network("no memory for TLS")
         }
