@@ -131,22 +131,26 @@ private final class FakeEndpoint: Endpoint {
     }
 
     func retireConnections() {}
-
-    @Loop
-    private final class Request: Cancellable {
-        func cancel() {}
-    }
 }
 
-/// A LocalDNS that never answers in time.
+/// A request that cannot be cancelled.
+@Loop
+private final class Request: Cancellable {
+    func cancel() {}
+}
+
+/// A LocalDNS that never answers.
 @Loop
 private final class NoLocalDNS: Upstream {
     nonisolated let name = "localdns"
 
     nonisolated init() {}
 
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        UpstreamReply(failure: .timeout, types: question.types)
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        Request()
     }
 }
 

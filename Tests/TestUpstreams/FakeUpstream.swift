@@ -47,7 +47,7 @@ package enum FakeBehaviour: Sendable {
 
 /// A source on the test's clock: LocalDNS, a forwarder, or one address of a provider.
 @Loop
-package final class FakeUpstream: Upstream, Endpoint {
+package final class FakeUpstream: Endpoint {
     package nonisolated let name: String
     package let health = AddressHealth()
     /// How the next question is treated.
@@ -77,7 +77,11 @@ package final class FakeUpstream: Upstream, Endpoint {
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
         if let delay { _ = clock.schedule(after: delay) { delayed() } }
-        return SpawnedWork({ [self] in await ask(question) }, done: done)
+        return SpawnedWork(
+            { [self] in
+                asked.append(question)
+                return await reply(to: question, behaviour)
+            }, done: done)
     }
 
     package func probe(until deadline: Instant, done: @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable {
@@ -88,11 +92,6 @@ package final class FakeUpstream: Upstream, Endpoint {
     }
 
     package func retireConnections() { retirements += 1 }
-
-    package func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        asked.append(question)
-        return await reply(to: question, behaviour)
-    }
 
     private func reply(to question: UpstreamQuestion, _ behaviour: FakeBehaviour) async -> UpstreamReply {
         guard case .reply(let usual, let results) = behaviour else {

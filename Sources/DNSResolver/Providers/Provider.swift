@@ -50,25 +50,9 @@ public protocol Provider: AnyObject, Sendable {
 
 /// One address of a provider's service.
 @Loop
-public protocol Endpoint: AnyObject, Sendable {
-    /// The address and port, for logs.
-    nonisolated var name: String { get }
-
+public protocol Endpoint: Upstream {
     /// Written by the selector and its probes; its response time by the endpoint.
     var health: AddressHealth { get }
-
-    /// Begins one attempt: one request and its reply by the question's deadline.
-    ///
-    /// Asked for both families together only if its provider answers them together.
-    ///
-    /// - Parameters:
-    ///   - delayed: called when it waits, since the service has said "not so fast"; never before this returns.
-    ///   - done: called once, on the loop, never before this returns; not after `cancel()`, which ends the
-    ///     attempt at once and does not affect others on the same connection.
-    func begin(
-        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
-        done: @escaping @Loop (UpstreamReply) -> Void
-    ) -> any Cancellable
 
     /// Asks for a name of the daemon's own choice on a connection made for it; once it is answered, that connection
     /// replaces the others.

@@ -19,7 +19,7 @@ struct LocalAttempt {
         let (key, upstream) = (answers.key, answers.line.upstream)
         key.trace.note(.ask, "\(upstream.name) is asked for \(type)")
         let question = UpstreamQuestion(key, [type], until: answers.ends)
-        return SpawnedWork({ await upstream.ask(question) }) { reply in
+        return upstream.begin(question, delayed: {}) { reply in
             key.trace.note(.reply, "\(upstream.name) (\(reply.server)): \(reply.traceText([type]))")
             done(received(reply))
         }

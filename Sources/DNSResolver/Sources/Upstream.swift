@@ -1,14 +1,33 @@
 public import DNSWire
 public import Scheduling
 
-/// An upstream that does its own retries: LocalDNS, or the servers of a `forward` entry.
+/// What can be asked: one address of a provider, or LocalDNS, or the servers of a `forward` entry, which do their own retries.
 @Loop
 public protocol Upstream: AnyObject, Sendable {
-    /// Its name in logs and extended errors.
+    /// Its name in logs and extended errors: of an address of a provider, with its port.
     nonisolated var name: String { get }
 
-    /// Asks, and returns by the question's deadline in any case; sooner when the task is cancelled.
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply
+    /// Begins to ask. The reply comes by the question's deadline.
+    ///
+    /// A provider's address is asked for both families together only if its provider answers them together.
+    ///
+    /// - Parameters:
+    ///   - delayed: called when it waits, since the service has said "not so fast"; never before this returns.
+    ///   - done: called once, on the loop, never before this returns; not after `cancel()`, which ends the
+    ///     attempt at once and does not affect others on the same connection.
+    func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable
+}
+
+extension Upstream {
+    /// Asks, and returns the reply by the question's deadline.
+    public func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
+        await withCheckedContinuation { continuation in
+            _ = begin(question, delayed: {}) { continuation.resume(returning: $0) }
+        }
+    }
 }
 
 extension UpstreamQuestion {

@@ -121,31 +121,31 @@ public final class LocalDNS: Upstream {
         return made
     }
 
-    /// Queries all types at once.
+    /// Queries all types at once. It is never delayed.
     ///
     /// Each result is `.answer` for NOERROR and NXDOMAIN, or the most informative failure when no server gave an
     /// answer: `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query,
     /// and `.timeout` without any response.
-    public func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        guard !Task.isCancelled else { return UpstreamReply(failure: .cancelled, types: question.types) }
-        let lookups = begin(question)
-        await withTaskCancellationHandler {
-            for lookup in lookups { await lookup.ended() }
-        } onCancel: {
-            Loop.spawn { for lookup in lookups { lookup.cancel() } }
+    public func begin(
+        _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
+        done: @escaping @Loop (UpstreamReply) -> Void
+    ) -> any Cancellable {
+        let lookups = lookups(of: question)
+        return LocalDNSAttempt(lookups) { [self] in
+            for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil }
+        } done: { [maxTTL] in
+            var reply = UpstreamReply([:])
+            for lookup in lookups {
+                var result = lookup.outcome ?? .failure(.timeout)
+                if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
+                reply.results[lookup.question.type] = result
+                if let server = lookup.answeredBy { reply.server = server.description }
+            }
+            done(reply)
         }
-        var reply = UpstreamReply([:])
-        for lookup in lookups {
-            self.lookups[ObjectIdentifier(lookup)] = nil
-            var result = lookup.outcome ?? .failure(.timeout)
-            if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
-            reply.results[lookup.question.type] = result
-            if let server = lookup.answeredBy { reply.server = server.description }
-        }
-        return reply
     }
 
-    private func begin(_ question: UpstreamQuestion) -> [LocalDNSLookup] {
+    private func lookups(of question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
         for probes in knownProbes.values { probes.findLoopIfDue() }
         var question = question
@@ -238,9 +238,39 @@ extension Array {
     }
 }
 
-extension LocalDNSLookup {
-    /// Returns once it has ended; at most one caller may wait.
-    fileprivate func ended() async {
-        if outcome == nil { await withCheckedContinuation { waiter in onEnd = { waiter.resume() } } }
+/// The lookups of one question, one for each type.
+@Loop
+private final class LocalDNSAttempt: Cancellable {
+    private let lookups: [LocalDNSLookup]
+    /// How many have not ended.
+    private var left = 0
+    private let ended: @Loop () -> Void
+    /// Nil once it has ended.
+    private var done: (@Loop () -> Void)?
+
+    /// - Parameters:
+    ///   - lookups: which have begun.
+    ///   - ended: called once, with the end of the last of them.
+    ///   - done: called then, unless it was cancelled.
+    init(_ lookups: [LocalDNSLookup], ended: @escaping @Loop () -> Void, done: @escaping @Loop () -> Void) {
+        (self.lookups, self.ended, self.done) = (lookups, ended, done)
+        for lookup in lookups where lookup.outcome == nil {
+            left += 1
+            lookup.onEnd = { [self] in
+                left -= 1
+                if left == 0 { end() }
+            }
+        }
+        if left == 0 { Loop.spawn { [self] in end() } }
+    }
+
+    private func end() {
+        ended()
+        done.take()?()
+    }
+
+    func cancel() {
+        done = nil
+        for lookup in lookups { lookup.cancel() }
     }
 }

@@ -144,7 +144,8 @@ final class LocalDNSLookup: Sendable {
         let place = environment.limit.enter(for: asked.holder, isOnly: sent.isEmpty, at: now) { [self] place in
             sent.removeValue(forKey: place)?.exchange.close()
             note(environment.limit.failure)
-            if sent.isEmpty { settle() }
+            // Later: another lookup is being asked.
+            Loop.spawn { [self] in if sent.isEmpty { settle() } }
         }
         guard let place else {
             note(environment.limit.failure)

@@ -80,22 +80,13 @@ public final class HostSources {
     private func reply(
         at endpoint: any Endpoint, of provider: any Provider, to question: UpstreamQuestion
     ) async -> UpstreamReply {
-        guard !provider.answersBothFamilies else { return await endpoint.reply(to: question) }
+        guard !provider.answersBothFamilies else { return await endpoint.ask(question) }
         var (first, second) = (question, question)
         (first.types, second.types) = ([.a], [.aaaa])
-        async let other = endpoint.reply(to: second)
-        var reply = await endpoint.reply(to: first)
+        async let other = endpoint.ask(second)
+        var reply = await endpoint.ask(first)
         reply.results[.aaaa] = await other.results[.aaaa]
         return reply
-    }
-}
-
-extension Endpoint {
-    /// Makes one attempt.
-    fileprivate func reply(to question: UpstreamQuestion) async -> UpstreamReply {
-        await withCheckedContinuation { continuation in
-            _ = begin(question, delayed: {}) { continuation.resume(returning: $0) }
-        }
     }
 }
 

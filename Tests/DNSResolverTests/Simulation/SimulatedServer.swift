@@ -5,7 +5,7 @@ import TestSupport
 
 /// A server of a simulated world: a LocalDNS, the servers of a `[[forward]]`, or one address of a provider.
 @Loop
-final class SimulatedServer: Upstream, Endpoint {
+final class SimulatedServer: Endpoint {
     /// A private key of HTTPS records, whose value is the number of the response.
     nonisolated static let mark: UInt16 = 65_280
 
@@ -92,23 +92,12 @@ final class SimulatedServer: Upstream, Endpoint {
 
     func retireConnections() {}
 
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        let ask = chronicle.begin(question, at: self)
-        let conduct = chronicle.conductForAttacker(ask, at: self) ?? conduct
-        let (due, isAnswered) = due(conduct, question.deadline)
-        guard await clock.sleep(until: due) else {
-            chronicle.end(ask)
-            return UpstreamReply(failure: .cancelled, types: question.types)
-        }
-        return reply(to: question, ask, conduct, isAnswered)
-    }
-
     private func due(_ conduct: Conduct, _ deadline: Instant) -> (at: Instant, isAnswered: Bool) {
         let reply = clock.now + conduct.delay
         return conduct.reply != .silence && reply < deadline ? (reply, true) : (deadline, false)
     }
 
-    /// One request to a provider.
+    /// One question.
     @Loop
     private final class Attempt: Cancellable {
         private let server: SimulatedServer

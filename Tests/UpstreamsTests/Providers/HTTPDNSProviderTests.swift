@@ -42,15 +42,6 @@ struct PlainFormat: ProviderFormat {
     }
 }
 
-extension Endpoint {
-    /// Makes one attempt and waits for its result.
-    func ask(_ question: UpstreamQuestion) async -> UpstreamReply {
-        await withCheckedContinuation { continuation in
-            _ = begin(question, delayed: {}) { continuation.resume(returning: $0) }
-        }
-    }
-}
-
 /// Events that a provider has reported.
 @Loop
 private final class EventList {
