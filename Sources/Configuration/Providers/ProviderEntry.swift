@@ -45,7 +45,7 @@ extension Configuration {
         /// Absolute; empty: the system's.
         @Setting("ca_file", .path(), shapesAnswers: true) public var caFile = ""
         @Setting("pin", .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true)
-        public var pins: [PublicKeyPin] = []
+        public var pins: [String] = []
         /// Suffixes it is asked for; empty: all names.
         @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) public var names: [Name] = []
         @Setting("client_subnet", .clientSubnet, shapesAnswers: true) public var clientSubnet = ReportedNetwork.off
