@@ -155,7 +155,7 @@ struct DoctorCommand: ParsableCommand {
         }
         switch reading.value(by: .now + Self.patience) {
         case .success(let loaded):
-            var examination = Examination(loaded, file: file.path)
+            var examination = Examination(file: file.path, loaded: loaded)
             try examination.ask(offline: offline)
             let diagnosis = try Diagnosis(examination)
             return (diagnosis, diagnosis.isWell ? nil : .no)

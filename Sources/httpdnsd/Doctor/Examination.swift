@@ -15,8 +15,8 @@ struct Examination: Sendable {
 
     /// The path of the configuration.
     let file: String
-    private let loaded: LoadedConfiguration
-    let files: MachineFiles
+    let loaded: LoadedConfiguration
+    var files = MachineFiles(root: "")
     /// What answers on the listen addresses that were asked.
     var answers: [AddressAndPort: LivenessProbe] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
@@ -31,12 +31,6 @@ struct Examination: Sendable {
 
     /// What the shared cache did when it was asked from here; nil: it was not, or none is configured.
     var shared: SharedExamination?
-
-    init(_ loaded: LoadedConfiguration, file: String, files: MachineFiles = MachineFiles(root: "")) {
-        self.file = file
-        self.loaded = loaded
-        self.files = files
-    }
 
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.

@@ -75,10 +75,6 @@ final class PolicyKeeper {
         inForce?.lists.place(of: rule, file: settings.policy.url.map { "\($0)" } ?? "")
     }
 
-    private func isTrusted(_ policy: SignedPolicy?, by settings: Configuration) -> Bool {
-        policy?.key.map(settings.policy.keys.contains) ?? false
-    }
-
     // MARK: The stored policy
 
     /// The stored policy, verified by the keys of `settings`. Reads a file.
@@ -113,7 +109,8 @@ final class PolicyKeeper {
         self.settings = settings
         if settings.policy != old.policy {
             // One that could not be stored is known in memory alone.
-            if settings.policy.url == nil || !isTrusted(present, by: settings) { present = stored }
+            let isTrusted = present?.key.map(settings.policy.keys.contains) ?? false
+            if settings.policy.url == nil || !isTrusted { present = stored }
             problem = ""
         }
         round += 1
