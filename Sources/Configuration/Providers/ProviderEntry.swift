@@ -59,8 +59,6 @@ extension Configuration {
         @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(2)))
         public var timeout = Duration.milliseconds(900)
 
-        public init() {}
-
         /// The identity of the service and the trust in it.
         public var answerIdentity: String { identity }
 
