@@ -8,24 +8,18 @@ import Scheduling
 /// Answers requests in the vendors' forms: their questions go the way of all queries, through the cache and the resolver,
 /// with the same access list and limits.
 @Loop
-final class VendorRequests: HTTPService {
+struct VendorRequests: HTTPService {
     private static let retryAfter = "\(TokenGuard.interval.components.seconds)"
 
-    private let accounts: VendorAccounts
-    /// It holds this object.
-    private unowned let server: Server
-    private let isEncrypted: Bool
-
-    init(_ accounts: VendorAccounts, of server: Server, isEncrypted: Bool) {
-        self.accounts = accounts
-        self.server = server
-        self.isEncrypted = isEncrypted
-    }
+    let accounts: VendorAccounts
+    /// It holds this.
+    unowned let server: Server
+    let isEncrypted: Bool
 
     /// Answers the requests that a server receives over HTTPS and HTTP.
     static func serve(_ accounts: VendorAccounts, on server: Server) {
         for (site, isEncrypted) in [(server.site, true), (server.plainSite, false)] {
-            site.service = VendorRequests(accounts, of: server, isEncrypted: isEncrypted)
+            site.service = VendorRequests(accounts: accounts, server: server, isEncrypted: isEncrypted)
             site.isOwnRequest = { LoopMark.ofProcess?.isIn($0) == true }
         }
     }
