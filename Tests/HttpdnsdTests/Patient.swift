@@ -45,7 +45,7 @@ struct Patient {
         let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
         examination = Examination(file: file, loaded: loaded, files: MachineFiles(root: directory.path))
         examination.hasRoute = hasRoute
-        let said = status.map { Check.testimony(of: $0, hasRoute) }
+        let said = status.map { Testimony($0, hasRoute) }
         examination.status = said.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
     }
 
