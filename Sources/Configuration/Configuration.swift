@@ -25,8 +25,6 @@ public struct Configuration: SettingsTable {
     /// Where the entries of lists stand, when a file was read.
     var lines = ListLines()
 
-    public init() {}
-
     /// Every key, made from the settings that the decoder itself reads with; in the order of the file. Tables are not listed,
     /// only what is in them.
     public static let allKeys: [SchemaKey] = schemaKeys

@@ -113,27 +113,21 @@ extension Configuration {
     /// A suffix stands in one list only, or one of them has no effect.
     func checkSuffixes(_ reading: Reading) {
         var owners: [Name: SettingPath] = [:]
-        for (index, forward) in forwards.enumerated() {
-            let path = SettingPath.forward(index).appending(key: "suffixes")
-            for (number, suffix) in forward.suffixes.enumerated() {
+        let lists =
+            forwards.enumerated().map { (SettingPath.forward($0).appending(key: "suffixes"), $1.suffixes) }
+            + [(SettingPath("route", "bypass"), route.bypass), (SettingPath("route", "protect"), route.protect)]
+        for (index, (path, suffixes)) in lists.enumerated() {
+            for (number, suffix) in suffixes.enumerated() {
+                guard let owner = owners[suffix], owner != path else {
+                    owners[suffix] = path
+                    continue
+                }
                 let place = path.appending(entry: number + 1)
-                if let owner = owners[suffix], owner != path {
+                if index < forwards.count {
                     reading.fail(place, "\(quoted(suffix.description)) is already in \(owner)")
                 } else {
-                    owners[suffix] = path
-                }
-            }
-        }
-        let route = SettingPath("route")
-        for (key, suffixes) in [("bypass", self.route.bypass), ("protect", self.route.protect)] {
-            let path = route.appending(key: key)
-            for (number, suffix) in suffixes.enumerated() {
-                if let owner = owners[suffix], owner != path {
-                    let place = path.appending(entry: number + 1)
                     reading.warn(
                         place, "\(quoted(suffix.description)) has no effect: it is also in \(owner), which wins")
-                } else {
-                    owners[suffix] = path
                 }
             }
         }

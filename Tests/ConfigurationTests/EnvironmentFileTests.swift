@@ -22,11 +22,11 @@ struct EnvironmentFileTests {
         ("A=b=c", ["A": "b=c"]),
     ])
     func `a file is read as systemd reads it`(text: String, variables: [String: String]) {
-        #expect(EnvironmentFile(Array(text.utf8)).variables == variables)
+        #expect(EnvironmentFile.variables(in: Array(text.utf8)) == variables)
     }
 
     @Test func `bytes that are no text are no value`() {
-        #expect(EnvironmentFile(Array("A=".utf8) + [0xff, 0x0a] + Array("B=1".utf8)).variables == ["B": "1"])
+        #expect(EnvironmentFile.variables(in: Array("A=".utf8) + [0xff, 0x0a] + Array("B=1".utf8)) == ["B": "1"])
     }
 
     @Test func `variables of a file go before those of the process, as they are each time`() throws {

@@ -43,9 +43,9 @@ struct Patient {
         }
         let file = try directory.write(configuration, to: "httpdnsd.toml")
         let loaded = try Configuration.load(path: file, Variables(process: [:], file: nil))
-        examination = Examination(loaded, file: file, files: MachineFiles(root: directory.path))
+        examination = Examination(file: file, loaded: loaded, files: MachineFiles(root: directory.path))
         examination.hasRoute = hasRoute
-        let said = status.map { Check.testimony(of: $0, hasRoute) }
+        let said = status.map { Testimony($0, hasRoute) }
         examination.status = said.map { .success($0) } ?? .failure(ControlError(status: nil, text: "nothing there"))
     }
 

@@ -73,8 +73,8 @@ import Upstreams
         func start(_ keeper: PolicyKeeper, _ settings: Configuration) {
             keeper.start { location in
                 let loop = LoopRunner.shared.loop
-                return PolicyFetcher(
-                    location, settings, HostSources(localDNS: LocalDNS(groups: [], loop: loop)), paths: NetworkPaths(),
+                return location.fetch(
+                    by: settings, HostSources(localDNS: LocalDNS(groups: [], loop: loop)), paths: NetworkPaths(),
                     loop: loop)
             } onChange: { [unowned self] in
                 changes.append(keeper.decide()?.document.serial)

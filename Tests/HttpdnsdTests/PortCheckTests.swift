@@ -127,7 +127,7 @@ struct PortCheckTests {
         status.reloadErrors = last
         (report.errors, report.isMendedByRestart) = (errors, restartMends)
         var patient = try Patient(status: status)
-        patient.examination.reader = RunningReader(report.rows)
+        patient.examination.reload = Testimony(rows: report.rows)
         return patient.keys(.reload)
     }
 

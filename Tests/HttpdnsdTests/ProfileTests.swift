@@ -1,10 +1,10 @@
-import Configuration
 import DNSWire
 import Foundation
 import TestServers
 import Testing
 import Upstreams
 
+@testable import Configuration
 @testable import httpdnsd
 
 /// What `httpdnsd profile` prints.

@@ -78,7 +78,7 @@ struct SourcesCheckTests {
         (status.listen, status.reloadErrors) = (["127.0.0.1:53"], ["line 1:\ta \u{1b} mistake\n"])
         status.cache.fileError = "Permission denied"
         status.providers[0].state = .exhausted
-        let said = Check.testimony(of: status) { _ in true }
+        let said = Testimony(status) { _ in true }
         let lines = said.rows.map { ReportForm.row($0) }
         #expect(lines.allSatisfy { !$0.contains("\n") && !$0.contains("\u{1b}") })
         let heard = Testimony(rows: lines.map { ReportForm.cells(of: $0[...]) })

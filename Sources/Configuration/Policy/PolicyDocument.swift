@@ -31,8 +31,6 @@ public struct PolicyDocument: SettingsTable {
     public var providerOrder: [String] = []
     @Setting("replace", .list(of: .choice(), "list of keys")) public var replace: [List] = []
 
-    public init() {}
-
     mutating func finish(_ keys: TableKeys) {
         // Not refused: an earlier release has signed such documents.
         var named: Set<String> = []

@@ -39,8 +39,6 @@ extension Configuration {
         /// Absolute; empty: the system's.
         @Setting("ca_file", .path()) public var caFile = ""
 
-        public init() {}
-
         /// The most keys that are trusted at once: the old one and the new one.
         private static let keyLimit = 2
 

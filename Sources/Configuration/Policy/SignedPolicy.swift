@@ -51,12 +51,10 @@ public final class SignedPolicy: Sendable {
     }
 
     /// Reads a text, signed or not, and verifies nothing.
-    public static func parse(_ bytes: [UInt8], file: String) throws(ConfigurationError) -> SignedPolicy {
-        try parse(bytes, file: file, by: nil)
-    }
-
-    private static func parse(
-        _ bytes: [UInt8], file: String, by key: PolicyKey?
+    ///
+    /// - Parameter key: the one by which it has been verified; nil: none.
+    public static func parse(
+        _ bytes: [UInt8], file: String, by key: PolicyKey? = nil
     ) throws(ConfigurationError) -> SignedPolicy {
         if let problem = ValueProblem(of: bytes, limit: PolicyEnvelope.maximumSize) {
             throw ConfigurationError(file, problem)

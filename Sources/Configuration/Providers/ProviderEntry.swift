@@ -45,7 +45,7 @@ extension Configuration {
         /// Absolute; empty: the system's.
         @Setting("ca_file", .path(), shapesAnswers: true) public var caFile = ""
         @Setting("pin", .list(of: .publicKeyPin, "list of pins"), shapesAnswers: true)
-        public var pins: [PublicKeyPin] = []
+        public var pins: [String] = []
         /// Suffixes it is asked for; empty: all names.
         @Setting("names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true) public var names: [Name] = []
         @Setting("client_subnet", .clientSubnet, shapesAnswers: true) public var clientSubnet = ReportedNetwork.off
@@ -58,8 +58,6 @@ extension Configuration {
         /// The silence after which an address is probed, and the most time for that; 10 ms to 2 s.
         @Setting("timeout", .duration(in: .milliseconds(10) ... .seconds(2)))
         public var timeout = Duration.milliseconds(900)
-
-        public init() {}
 
         /// The identity of the service and the trust in it.
         public var answerIdentity: String { identity }

@@ -117,27 +117,19 @@ extension ProviderHost: CustomStringConvertible {
     }
 }
 
-/// SHA-256 of a public key (SPKI): `sha256//` and base64, as curl and browsers write pins.
-public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
-    /// `sha256//` and 44 characters of base64.
-    public let description: String
-
-    /// Nil for text of another form.
-    public init?(_ text: String) {
-        let digest = String(text.dropFirst("sha256//".count))
-        guard text.hasPrefix("sha256//"), let bytes = TextDecoding.base64(digest), bytes.count == 32,
-            // Written as TLS will show it: without line ends, and its last bits zero.
-            TextEncoding.base64(bytes) == digest
-        else { return nil }
-        description = text
-    }
-}
-
-extension Kind where Value == PublicKeyPin {
+extension Kind where Value == String {
+    /// SHA-256 of a public key (SPKI): `sha256//` and 44 characters of base64, as curl and browsers write pins.
     static var publicKeyPin: Kind {
         .text(
             "pin", expected: "a pin in quotes such as \"sha256//...\"",
             problem: "is not a pin; write sha256// and the base64 of the SHA-256 of the public key",
-            value: { PublicKeyPin($0) })
+            value: { text in
+                let digest = String(text.dropFirst("sha256//".count))
+                guard text.hasPrefix("sha256//"), let bytes = TextDecoding.base64(digest), bytes.count == 32,
+                    // Written as TLS will show it: without line ends, and its last bits zero.
+                    TextEncoding.base64(bytes) == digest
+                else { return nil }
+                return text
+            })
     }
 }

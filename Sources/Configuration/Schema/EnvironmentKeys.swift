@@ -5,35 +5,10 @@
 /// A variable goes before the value that the file has. In a list it holds any number of items, separated by commas.
 enum EnvironmentKeys {
     /// The most entries of an array of tables.
-    private static let mostEntries = 64
-
-    /// A key of the schema, and its variables.
-    private struct Key {
-        let steps: [String]
-        let isInArray: Bool
-        let isList: Bool
-
-        init?(_ key: SchemaKey) {
-            // A table of names has no place in one variable.
-            guard !key.type.hasPrefix("table") else { return nil }
-            let parts = key.path.split(separator: ".").map(String.init)
-            isInArray = parts[0].hasSuffix("[]")
-            steps = isInArray ? [String(parts[0].dropLast(2))] + parts.dropFirst() : parts
-            isList = key.type.firstRange(of: "list of") != nil
-        }
-
-        /// The entries for which there are variables; 0 where its table is not one of several.
-        var entries: ClosedRange<Int> { isInArray ? 1...EnvironmentKeys.mostEntries : 0...0 }
-
-        /// The variable for an entry.
-        func variable(_ entry: Int) -> String {
-            let words = steps.prefix(1) + (isInArray ? ["\(entry)"] : []) + steps.dropFirst()
-            return EnvironmentKeys.prefix + words.joined(separator: "_").uppercased()
-        }
-    }
+    fileprivate static let mostEntries = 64
 
     /// The variable of a key, with the number 1; nil for a table of names, which none can hold.
-    static func name(_ key: SchemaKey) -> String? { Key(key).map { $0.variable($0.entries.lowerBound) } }
+    static func name(_ key: SchemaKey) -> String? { key.hasVariable ? key.variable(key.entries.lowerBound) : nil }
 
     /// Puts them into a document, if it reads such variables.
     ///
@@ -44,9 +19,8 @@ enum EnvironmentKeys {
     ) -> [String] {
         guard !read.isEmpty, let root = document.table else { return [] }
         var problems: [String] = []
-        let keys = schema.compactMap { Key($0) }
-        var wanted: [(variable: String, key: Key, entry: Int)] = []
-        for key in keys {
+        var wanted: [(variable: String, key: SchemaKey, entry: Int)] = []
+        for key in schema where key.hasVariable {
             for entry in key.entries {
                 let name = key.variable(entry)
                 if environment[name]?.isEmpty == false, !read.contains(name) { wanted.append((name, key, entry)) }
@@ -72,7 +46,7 @@ enum EnvironmentKeys {
     }
 
     /// The table that a key is in, made where there is none; nil where that would leave a gap.
-    private static func table(of key: Key, _ entry: Int, in root: TOMLTable) -> TOMLTable? {
+    private static func table(of key: SchemaKey, _ entry: Int, in root: TOMLTable) -> TOMLTable? {
         var table = root
         for (index, step) in key.steps.dropLast().enumerated() {
             if index == 0, key.isInArray {
@@ -92,7 +66,7 @@ enum EnvironmentKeys {
 
 extension EnvironmentKeys {
     /// What the names of variables for a configuration begin with.
-    private static let prefix = "HTTPDNSD_"
+    fileprivate static let prefix = "HTTPDNSD_"
 
     /// Those with the prefix that a file reads itself: such a file, as the container's, claims all such names.
     static func read(by document: TOMLNode) -> Set<String> { Set(document.variables.filter { $0.hasPrefix(prefix) }) }
@@ -124,6 +98,22 @@ extension EnvironmentKeys {
         guard name.hasPrefix(prefix), Variables.isName(name) else { return false }
         let parts = name.split(separator: "_")
         return parts.last != "PORT" && !name.contains("_PORT_") && !name.hasSuffix("_SERVICE_HOST")
+    }
+}
+
+extension SchemaKey {
+    /// A table of names has no place in one variable.
+    fileprivate var hasVariable: Bool { !type.hasPrefix("table") }
+    fileprivate var isInArray: Bool { path.contains("[].") }
+    fileprivate var isList: Bool { type.firstRange(of: "list of") != nil }
+    fileprivate var steps: [String] { path.replacing("[]", with: "").split(separator: ".").map(String.init) }
+    /// The entries for which there are variables; 0 where its table is not one of several.
+    fileprivate var entries: ClosedRange<Int> { isInArray ? 1...EnvironmentKeys.mostEntries : 0...0 }
+
+    /// The variable for an entry.
+    fileprivate func variable(_ entry: Int) -> String {
+        let words = steps.prefix(1) + (isInArray ? ["\(entry)"] : []) + steps.dropFirst()
+        return EnvironmentKeys.prefix + words.joined(separator: "_").uppercased()
     }
 }
 

@@ -10,17 +10,17 @@ final class Reading {
     private var errors: [Diagnostic] = []
     private(set) var warnings: [Diagnostic] = []
     /// Those about other files that this one names.
-    private(set) var furtherWarnings: [Diagnostic] = []
+    var furtherWarnings: [Diagnostic] = []
     /// Keys whose secret the file holds itself.
     private(set) var secrets: [SettingPath] = []
     /// Keys that the file holds.
-    private(set) var written: Set<SettingPath> = []
+    var written: Set<SettingPath> = []
     /// Keys that an unknown key was probably meant to be.
     private var misspelt: Set<SettingPath> = []
     /// Keys whose value was refused.
     private var refused: Set<SettingPath> = []
     /// Entries of arrays of tables in which every value was left out: they count as not written.
-    private(set) var leftOutEntries: [SettingPath] = []
+    var leftOutEntries: [SettingPath] = []
 
     /// The lines of the entries of each list.
     var lines = ListLines()
@@ -36,16 +36,10 @@ final class Reading {
         if !errors.isEmpty { throw ConfigurationError(diagnostics: Diagnostic.sorted(errors)) }
     }
 
-    /// Notes that the file holds this key.
-    func noteWritten(_ path: SettingPath) { written.insert(path) }
-
     /// Notes that a value is a secret, if the file holds it and no variable does.
     func noteSecret(_ path: SettingPath, _ text: WrittenText) {
         if !text.value.isEmpty, WrittenText.variables(in: text.written).isEmpty { secrets.append(path) }
     }
-
-    /// Notes an entry of an array of tables in which every value was left out.
-    func noteLeftOut(entry path: SettingPath) { leftOutEntries.append(path) }
 
     func fail(_ path: SettingPath, _ message: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
         refused.insert(path)
@@ -55,9 +49,6 @@ final class Reading {
     }
 
     func warn(_ path: SettingPath, _ message: String) { warnings.append(diagnostic(path, message)) }
-
-    /// Warns about another file.
-    func warn(_ diagnostic: Diagnostic) { furtherWarnings.append(diagnostic) }
 
     /// Whether nothing was refused at `path` or inside it.
     func isSound(_ path: SettingPath) -> Bool { !refused.contains { $0.isWithin(path) } }

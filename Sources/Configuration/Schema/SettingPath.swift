@@ -97,14 +97,6 @@ public struct Diagnostic: Hashable, Sendable {
     /// Whether the cause is that this process may not read a file: one with the rights of root may.
     public var isDenied = false
 
-    public init(file: String, line: Int? = nil, column: Int? = nil, key: String? = nil, message: String) {
-        self.file = file
-        self.line = line
-        self.column = column
-        self.key = key
-        self.message = message
-    }
-
     /// By line, those without one at the end; within a line in the order of finding.
     static func sorted(_ all: [Diagnostic]) -> [Diagnostic] {
         all.enumerated().sorted { left, right in
@@ -124,18 +116,18 @@ extension Diagnostic: CustomStringConvertible {
 /// Everything that is wrong with a configuration file, sorted by line; at least one entry.
 public struct ConfigurationError: Error, Hashable, Sendable {
     public var diagnostics: [Diagnostic]
-
-    public init(diagnostics: [Diagnostic]) { self.diagnostics = diagnostics }
-
-    /// That a file cannot be used at all.
-    init(_ file: String, _ problem: ValueProblem, line: Int? = nil) {
-        var diagnostic = Diagnostic(file: file, line: line, message: problem.text)
-        (diagnostic.isOfTheStart, diagnostic.isDenied) = (problem.isOfTheStart, problem.isDenied)
-        diagnostics = [diagnostic]
-    }
 }
 
 extension ConfigurationError: CustomStringConvertible {
+    /// That a file cannot be used at all.
+    init(_ file: String, _ problem: ValueProblem, line: Int? = nil) {
+        diagnostics = [
+            Diagnostic(
+                file: file, line: line, message: problem.text, isOfTheStart: problem.isOfTheStart,
+                isDenied: problem.isDenied)
+        ]
+    }
+
     /// One line for each error, without a newline at the end.
     public var description: String { diagnostics.map(\.description).joined(separator: "\n") }
 }
@@ -144,8 +136,8 @@ extension ConfigurationError: CustomStringConvertible {
 public struct ValueProblem: Error, Hashable, Sendable {
     public var text: String
     /// As of a `Diagnostic`.
-    var isOfTheStart = false
-    var isDenied = false
+    var isOfTheStart: Bool
+    var isDenied: Bool
 
     init(_ text: String, isOfTheStart: Bool = false, isDenied: Bool = false) {
         (self.text, self.isOfTheStart, self.isDenied) = (text, isOfTheStart, isDenied)

@@ -56,11 +56,11 @@ extension SettingsTable {
                 continue
             }
             used += 1
-            reading.noteWritten(place)
+            reading.written.insert(place)
             setting.read(value, place, reading)
         }
         if case .entry? = path.parts.last, leftOut > 0, used == 0 {
-            reading.noteLeftOut(entry: path)
+            reading.leftOutEntries.append(path)
             return nil
         }
         table.finish(TableKeys(path: path, reading: reading))

@@ -24,7 +24,7 @@ public struct Variables: Sendable {
     func read() throws(ConfigurationError) -> [String: String] {
         guard let file else { return process }
         do throws(ValueProblem) {
-            return process.merging(try EnvironmentFile(path: file).variables) { $1 }
+            return process.merging(try EnvironmentFile.variables(at: file)) { $1 }
         } catch {
             throw ConfigurationError(file, error)
         }
@@ -50,7 +50,7 @@ public struct Variables: Sendable {
     ) -> (variables: Variables, taken: [String]) {
         guard self.file == nil else { return (self, []) }
         var (merged, taken) = (process, [String]())
-        let found = (try? EnvironmentFile(path: file))?.variables.filter { process[$0.key] == nil } ?? [:]
+        let found = (try? EnvironmentFile.variables(at: file))?.filter { process[$0.key] == nil } ?? [:]
         if !found.isEmpty {
             merged.merge(found) { $1 }
             taken.append(file)
@@ -68,39 +68,34 @@ public struct Variables: Sendable {
 /// A value may be quoted: within `'` everything stands for itself, within `"` a backslash makes `"`, `\`, `` ` `` and `$`
 /// plain, and a backslash at the end of a line joins it with the next. Lines that begin with `#` or `;` are comments, and
 /// what is no assignment is ignored, as systemd does. A value is not searched for variables.
-public struct EnvironmentFile: Equatable, Sendable {
+public struct EnvironmentFile {
     /// The most bytes of a file: 1 MiB.
-    public static let maximumSize = 1 << 20
+    private static let maximumSize = 1 << 20
+    private static let newline = UInt8(ascii: "\n")
+    private static let backslash = UInt8(ascii: "\\")
 
-    /// By name. Of a name that is there twice, the last.
-    public private(set) var variables: [String: String] = [:]
+    private var rest: ArraySlice<UInt8>
 
-    /// Reads a file. Throws why it cannot be read.
-    public init(path: String) throws(ValueProblem) {
-        self.init(try wholeFile(path, limit: Self.maximumSize))
+    /// Those of a file, by name. Throws why it cannot be read.
+    static func variables(at path: String) throws(ValueProblem) -> [String: String] {
+        variables(in: try wholeFile(path, limit: maximumSize))
     }
 
-    public init(_ bytes: [UInt8]) {
-        var reader = EnvironmentReader(rest: bytes[...])
-        while let (name, value) = reader.next() {
+    /// Those of a text, by name. Of a name that is there twice, the last.
+    public static func variables(in text: [UInt8]) -> [String: String] {
+        var (file, variables) = (EnvironmentFile(rest: text[...]), [String: String]())
+        while let (name, value) = file.next() {
             guard let first = name.first, !(0x30...0x39).contains(first), !value.contains(0),
                 let name = String(validating: name, as: UTF8.self), Variables.isName(name),
                 let value = String(validating: value, as: UTF8.self)
             else { continue }
             variables[name] = value
         }
+        return variables
     }
-}
 
-/// Takes assignments from the front of a text.
-private struct EnvironmentReader {
-    private static let newline = UInt8(ascii: "\n")
-    private static let backslash = UInt8(ascii: "\\")
-
-    var rest: ArraySlice<UInt8>
-
-    /// The next assignment, its value without quotes; nil at the end.
-    mutating func next() -> (name: [UInt8], value: [UInt8])? {
+    /// Takes the next assignment, its value without quotes; nil at the end.
+    private mutating func next() -> (name: [UInt8], value: [UInt8])? {
         while let first = rest.first {
             if Self.isBlank(first) || first == Self.newline {
                 rest.removeFirst()

@@ -15,68 +15,62 @@ extension WrittenText {
     /// Replaces `${VARIABLE}` and `${VARIABLE:-default}` (the default also when the variable is empty); `$${` stands
     /// for `${`, and a `$` before anything else for itself.
     init(_ written: String, environment: [String: String]) throws(ValueProblem) {
-        var value = ""
-        for piece in try Self.pieces(of: written) {
-            switch piece {
-            case .text(let text): value += text
-            case .variable(let name, let fallback):
-                let found = environment[name]
-                if let fallback {
-                    value += found.flatMap { $0.isEmpty ? nil : $0 } ?? fallback
-                } else if let found {
-                    value += found
-                } else {
-                    throw ValueProblem(
-                        "needs the environment variable \(name), which is not set; set it (for the service in \(Variables.packagedFile), then `systemctl restart httpdnsd`), or write ${\(name):-default}",
-                        isOfTheStart: true)
-                }
-            }
+        value = try Self.text(of: written) { name, fallback throws(ValueProblem) in
+            if let found = environment[name], fallback == nil || !found.isEmpty { return found }
+            if let fallback { return fallback }
+            throw ValueProblem(
+                "needs the environment variable \(name), which is not set; set it (for the service in \(Variables.packagedFile), then `systemctl restart httpdnsd`), or write ${\(name):-default}",
+                isOfTheStart: true)
         }
-        self.value = value
         self.written = written
     }
 
     /// The names of the variables in a text; none in one that cannot be read.
     static func variables(in written: String) -> [String] {
-        let pieces = (try? Self.pieces(of: written)) ?? []
-        return pieces.compactMap { if case .variable(let name, _) = $0 { name } else { nil } }
+        var names: [String] = []
+        let text = try? text(of: written) { name, _ in
+            names.append(name)
+            return ""
+        }
+        return text == nil ? [] : names
     }
 
-    private enum Piece {
-        case text(String)
-        case variable(String, fallback: String?)
-    }
-
-    private static func pieces(of written: String) throws(ValueProblem) -> [Piece] {
-        var pieces: [Piece] = []
+    /// A text in which the value of each variable stands for it.
+    ///
+    /// - Parameter value: of a name, with what is written as its default.
+    private static func text(
+        of written: String, _ value: (String, _ fallback: String?) throws(ValueProblem) -> String
+    ) throws(ValueProblem) -> String {
+        var text = ""
         var rest = Substring(written)
         while let dollar = rest.firstIndex(of: "$") {
-            pieces.append(.text(String(rest[..<dollar])))
+            text += rest[..<dollar]
             rest = rest[dollar...]
             if rest.hasPrefix("$${") {
-                pieces.append(.text("${"))
+                text += "${"
                 rest = rest.dropFirst(3)
             } else if rest.hasPrefix("${") {
                 guard let close = rest.firstIndex(of: "}") else {
                     throw ValueProblem("has a ${ without its }; write $${ for the characters themselves")
                 }
-                pieces.append(try variable(rest[..<close].dropFirst(2)))
+                let (name, fallback) = try variable(rest[..<close].dropFirst(2))
+                text += try value(name, fallback)
                 rest = rest[close...].dropFirst()
             } else {
-                pieces.append(.text("$"))
+                text += "$"
                 rest = rest.dropFirst()
             }
         }
-        return pieces + [.text(String(rest))]
+        return text + rest
     }
 
-    private static func variable(_ text: Substring) throws(ValueProblem) -> Piece {
+    private static func variable(_ text: Substring) throws(ValueProblem) -> (name: String, fallback: String?) {
         let mark = text.firstRange(of: ":-")
         let name = text[..<(mark?.lowerBound ?? text.endIndex)]
         guard let first = name.utf8.first, !(0x30...0x39).contains(first), Variables.isName(name) else {
             throw ValueProblem(
                 "has something else than a variable's name in ${ }; write $${ for the characters themselves")
         }
-        return .variable(String(name), fallback: mark.map { String(text[$0.upperBound...]) })
+        return (String(name), mark.map { String(text[$0.upperBound...]) })
     }
 }

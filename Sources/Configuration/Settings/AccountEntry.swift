@@ -24,8 +24,6 @@ extension Configuration {
         /// Whether credentials that can be read or changed on the path count over plain http, too.
         @Setting("replayable", .boolean) public var replayable = false
 
-        public init() {}
-
         mutating func finish(_ keys: TableKeys) {
             if id.isEmpty, keys.isUsable("id") { keys.fail("id", "is missing; write one such as \"100001\"") }
             keys.complete(&secret, from: secretFile)

@@ -21,8 +21,6 @@ extension Configuration {
         @Setting("disk", .table) public var disk = Disk()
         @Setting("shared", .table) public var shared = SharedCache()
 
-        public init() {}
-
         mutating func finish(_ keys: TableKeys) {
             guard minTTL > maxTTL, keys.isSound("min_ttl"), keys.isSound("max_ttl") else { return }
             keys.fail(
@@ -37,8 +35,6 @@ extension Configuration {
         @Setting("wait", .duration(in: .zero ... .milliseconds(1800))) public var wait = Duration.milliseconds(200)
         /// How long past its TTL an answer may be served; up to 30 days, zero switches serve-stale off.
         @Setting("max", .duration(in: .zero ... .seconds(30 * 86_400))) public var max = Duration.seconds(86_400)
-
-        public init() {}
     }
 
     /// `[cache.disk]`.
@@ -51,8 +47,6 @@ extension Configuration {
 
         /// Directories that systems empty when they start, or that systemd removes with the service.
         private static let volatile = ["/run", "/var/run", "/tmp", "/dev/shm"]
-
-        public init() {}
 
         func finish(_ keys: TableKeys) {
             if let folder = SystemFolder(of: self.path), !folder.isForAll {
@@ -88,8 +82,6 @@ extension Configuration {
         @Setting("limits", .boolean) public var limits = false
         /// Absolute; empty: the system's.
         @Setting("ca_file", .path()) public var caFile = ""
-
-        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             guard let url else {

@@ -16,8 +16,6 @@ extension Configuration {
         /// Names by which people ask for the page, beside this machine's own.
         @Setting("http_names", .list(of: .name, "list of names")) public var httpNames: [Name] = []
 
-        public init() {}
-
         /// Users, besides root, that may use the socket: the mode of its file.
         public enum Mode: String, CaseIterable, Sendable {
             case owner = "0600"
@@ -52,8 +50,6 @@ extension Configuration {
     public struct HTTPSettings: SettingsTable {
         /// An HTTP proxy that tunnels (`CONNECT`). Nil: direct. The environment's proxy is never used.
         @Setting("proxy", .optional(.proxy)) public var proxy: AddressAndPort?
-
-        public init() {}
     }
 }
 
@@ -88,8 +84,6 @@ extension Configuration {
         @Setting("queries", .boolean) public var queries = false
         /// Nil: none.
         @Setting("dnstap", .optional(.dnstap)) public var dnstap: StreamPlace?
-
-        public init() {}
     }
 }
 

@@ -54,8 +54,6 @@ extension Configuration {
         /// Whether anything is served encrypted.
         public var isEncrypted: Bool { !tls.isEmpty || !https.isEmpty }
 
-        public init() {}
-
         mutating func finish(_ keys: TableKeys) {
             if addresses.isEmpty { keys.fail("addresses", "must hold at least one address") }
             checkOverlaps(keys)
@@ -161,7 +159,5 @@ extension Configuration {
         @Setting("misses_per_second", .optional(.integer(in: 0...100_000))) public var missesPerSecond: Int?
         /// How many of them may come at once.
         @Setting("misses_burst", .integer(in: 2...1_000_000)) public var missesBurst = 400
-
-        public init() {}
     }
 }

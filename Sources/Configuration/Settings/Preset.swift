@@ -14,8 +14,6 @@ extension Configuration {
         /// What `hostsFile` holds; no key of its own.
         public var hosts: [PresetEntry] = []
 
-        public init() {}
-
         mutating func finish(_ keys: TableKeys) {
             for (key, entries) in [("always", always), ("last_resort", lastResort)] {
                 for entry in entries where entry.name.isFixed {
@@ -36,7 +34,7 @@ extension Configuration {
                 let file = HostsFile(try wholeFile(hostsFile, limit: HostsFile.maximumSize))
                 hosts = file.entries
                 for (line, text) in file.problems {
-                    keys.reading.warn(Diagnostic(file: hostsFile, line: line, message: text))
+                    keys.reading.furtherWarnings.append(Diagnostic(file: hostsFile, line: line, message: text))
                 }
             } catch {
                 keys.warn("hosts_file", "\(quoted(hostsFile)) \(error.text): no addresses are taken from it")

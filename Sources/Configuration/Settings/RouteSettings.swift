@@ -26,8 +26,6 @@ extension Configuration {
         /// to it or takes from it.
         public var protectsUnlisted = true
 
-        public init() {}
-
         mutating func finish(_ keys: TableKeys) { protectsUnlisted = protect.isEmpty }
     }
 
@@ -39,8 +37,6 @@ extension Configuration {
         @Setting(
             "servers", .list(of: .server(defaultPort: 53), "list of servers"), default: "required", shapesAnswers: true)
         public var servers: [AddressAndPort] = []
-
-        public init() {}
 
         mutating func finish(_ keys: TableKeys) {
             let needs = [
@@ -77,8 +73,6 @@ extension Configuration {
         /// Suffixes whose servers have no TLS: not checked.
         @Setting("unverified", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
         public var unverified: [Name] = []
-
-        public init() {}
 
         /// Those that are written, of all groups.
         public var servers: [AddressAndPort] { groups?.flatMap(\.self) ?? [] }
@@ -196,8 +190,6 @@ extension Configuration {
         @Setting("dns64", .dns64, shapesAnswers: true) public var dns64 = DNS64.auto
         /// Whether the name that browsers look up before they ask a resolver of their own does not exist.
         @Setting("hide_canary", .boolean) public var hideCanary = true
-
-        public init() {}
 
         /// The identity of all that decides what answers may hold.
         public var answerIdentity: String { identity }

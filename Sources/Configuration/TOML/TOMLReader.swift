@@ -12,10 +12,7 @@ struct TOMLReader {
     private var section = 0
 
     /// One part of a dotted key.
-    private struct Key {
-        let text: String
-        let place: TOMLCursor
-    }
+    private typealias Key = (text: String, place: TOMLCursor)
 
     /// Reads a whole text. Returns the table of its root.
     static func read(_ text: [UInt8]) throws(SyntaxProblem) -> TOMLNode {
@@ -97,7 +94,7 @@ struct TOMLReader {
         repeat {
             cursor.skipSpaces()
             let place = cursor
-            keys.append(Key(text: try key(), place: place))
+            keys.append((try key(), place))
             guard depth + keys.count <= Self.maximumDepth else { throw tooDeep }
             cursor.skipSpaces()
         } while cursor.take(UInt8(ascii: "."))

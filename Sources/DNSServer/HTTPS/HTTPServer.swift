@@ -5,7 +5,8 @@ public import Scheduling
 /// A service over HTTP/1.1 on a socket of its own, with connections of its own beside those of DNS.
 @Loop
 public final class HTTPServer {
-    /// Connections at once; for a further one the one that has been idle for longest is closed, if any is.
+    /// The most connections at once, fewer where few descriptors may be open: for a further one the one that has been idle
+    /// for longest is closed, if any is.
     public nonisolated static let connections = 64
     /// Bytes of a request's header: browsers send to a port of this machine the cookies of all its others.
     private nonisolated static let header = 32 << 10
@@ -24,10 +25,11 @@ public final class HTTPServer {
         _ kind: String, on socket: ListeningSocket, service: any HTTPService, loop: EventLoop, events: EventLog
     ) throws(SystemError) {
         let limits = ServerLimits()
+        // Of the descriptors sources of answers need most.
+        let capacity = max(1, min(Self.connections, DescriptorLimit.current / 8))
         let connections = Connections(
-            kind, capacity: Self.connections, loop: loop, limits: limits,
-            bytes: BufferedBytes(limit: limits.buffered),
-            turns: TurnQueue(on: loop, perTurn: Self.perTurn, capacity: Self.connections), events: events,
+            kind, capacity: capacity, loop: loop, limits: limits, bytes: BufferedBytes(limit: limits.buffered),
+            turns: TurnQueue(on: loop, perTurn: Self.perTurn, capacity: capacity), events: events,
             memory: MemoryReturn(clock: loop))
         let site = HTTPSite(nil, header: Self.header, events: events, clock: loop)
         site.service = service

@@ -155,18 +155,29 @@ struct CachePlace: ParsableArguments {
     func lines(
         below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool = false, _ take: (String) -> Void
     ) throws -> String? {
-        guard let path else {
-            return try control.pages(below: suffix, limit: limit, as: form, withRecords: withRecords, take)
-        }
-        let (file, now) = (try DiskReader(path), Int64(time(nil)))
         var left = limit
-        let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
-            guard left > 0 else { return false }
-            left -= 1
-            take(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords).line(form))
-            return true
+        if let path {
+            let (file, now) = (try DiskReader(path), Int64(time(nil)))
+            let isAll = try file.forEach(below: suffix.flatMap { try? Name($0) }) { stored in
+                guard left > 0 else { return false }
+                left -= 1
+                take(CacheReport.Entry(stored, of: file, at: now, withRecords: withRecords).line(form))
+                return true
+            }
+            return isAll ? nil : ""
         }
-        return isAll ? nil : ""
+        let client = try control.client()
+        var next: String?
+        repeat {
+            var parameters = [("limit", "\(min(left, 1_000))")]
+            if let suffix { parameters.append(("suffix", suffix)) }
+            if let next { parameters.append(("cursor", next)) }
+            if withRecords { parameters.append(("records", "true")) }
+            let page = try client.get("/v1/cache", parameters, as: form)
+            for line in page.lines { take(String(line)) }
+            (left, next) = (left - page.lines.count, page.next)
+        } while next != nil && left > 0
+        return next
     }
 
     /// What a file has of a name; nil when the server is to be asked.

@@ -25,11 +25,12 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let source = file.sourceOfService()
-        let (loaded, reader): (LoadedConfiguration, RunningReader?)
+        let (loaded, reload): (LoadedConfiguration, Testimony?)
         do throws(ConfigurationRefusal) {
             loaded = try source.check()
-            reader = RunningReader(of: file.path, at: loaded.configuration.control.socket)
-            if let refusal = reader?.refusal { throw refusal }
+            let socket = loaded.configuration.control.socket
+            reload = ControlClient(socket: socket, timeout: .seconds(2)).reload(of: file.path)
+            if let refusal = reload?.refusal { throw refusal }
         } catch {
             let object = CheckReport.json(errors: error.lines, warnings: error.warnings, file: file.path)
             let lines = error.warnings.map { "warning: \($0)" } + error.lines
@@ -40,7 +41,7 @@ struct CheckCommand: ParsableCommand {
         let report = CheckReport(
             loaded.configuration, file: file.path,
             warnings: loaded.warnings.map(\.description)
-                + (reader?.outdated.map { "the running server does not take this at a reload: \($0)" } ?? [])
+                + (reload?.outdated.map { "the running server does not take this at a reload: \($0)" } ?? [])
                 + (ask ? try silentProviders(loaded.configuration) : []))
         show(json ? CommandOutput(report.json) : CommandOutput(report.text, remarks: report.warningLines))
     }

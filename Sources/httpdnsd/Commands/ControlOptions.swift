@@ -64,27 +64,6 @@ struct ControlOptions: ParsableArguments {
     ) throws {
         try end(with: try client(within: limit).post(path, as: form, members))
     }
-
-    /// Reads the answers that the server has cached, a page of lines after the other.
-    ///
-    /// - Parameter form: of a list: `objects` or `rows`.
-    /// - Returns: from where it continues; nil when these were all.
-    func pages(
-        below suffix: String?, limit: Int, as form: ReportForm, withRecords: Bool, _ take: (String) -> Void
-    ) throws -> String? {
-        let client = try client()
-        var (left, next) = (limit, String?.none)
-        repeat {
-            var parameters = [("limit", "\(min(left, 1_000))")]
-            if let suffix { parameters.append(("suffix", suffix)) }
-            if let next { parameters.append(("cursor", next)) }
-            if withRecords { parameters.append(("records", "true")) }
-            let page = try client.get("/v1/cache", parameters, as: form)
-            for line in page.lines { take(String(line)) }
-            (left, next) = (left - page.lines.count, page.next)
-        } while next != nil && left > 0
-        return next
-    }
 }
 
 /// `httpdnsd reload`: the configuration is read again.

@@ -124,27 +124,22 @@ extension PolicyCommand {
 
         func run() throws {
             let bytes = try PolicyCommand.read(file)
-            do throws(ConfigurationError) {
-                let policy = try SignedPolicy.open(
-                    bytes, file: file, keys: try trusted(), check: PolicyKey.check)
-                show("\(file) is good: \(PolicyCommand.text(of: policy))")
-                guard policy.document.expires <= Int64(time(nil)) else { return }
-                throw ConfigurationError(
-                    diagnostics: [Diagnostic(file: file, message: "has expired: no machine takes it")])
-            } catch {
+            let policy: SignedPolicy
+            do {
+                let named = keys.compactMap { PolicyKey($0) }
+                let trusted = named.isEmpty ? try configuration.tables(["policy"]).policy.keys : named
+                guard !trusted.isEmpty else {
+                    throw CommandFailure(
+                        "\(configuration.path): policy.public_key: is empty: name one with --public-key")
+                }
+                policy = try SignedPolicy.open(bytes, file: file, keys: trusted, check: PolicyKey.check)
+            } catch let error as ConfigurationError {
                 throw CommandFailure(error.lines)
             }
-        }
-
-        private func trusted() throws(ConfigurationError) -> [PolicyKey] {
-            if !keys.isEmpty { return keys.compactMap { PolicyKey($0) } }
-            let path = configuration.path
-            let found = try Configuration.loadTables(["policy"], path: path, configuration.variables).policy.keys
-            guard found.isEmpty else { return found }
-            throw ConfigurationError(
-                diagnostics: [
-                    Diagnostic(file: path, key: "policy.public_key", message: "is empty: name one with --public-key")
-                ])
+            show("\(file) is good: \(PolicyCommand.text(of: policy))")
+            guard policy.document.expires > Int64(time(nil)) else {
+                throw CommandFailure("\(file): has expired: no machine takes it")
+            }
         }
     }
 }

@@ -6,7 +6,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// `httpdnsd query`: asks the sources once, as the server would with an empty cache, and says which source answered.
 struct QueryCommand: ParsableCommand {
@@ -75,14 +74,7 @@ struct QueryCommand: ParsableCommand {
         }
         let name = try Name(subject)
         let questions = recordTypes.map { Question(name: name, type: $0) }
-        let loop = try EventLoop()
-        let lookup = SingleLookup(questions, via: via, loop: loop)
-        Loop.spawn {
-            await lookup.run(settings)
-            loop.stop()
-        }
-        loop.run()
-        let results = Loop.assumeIsolated { lookup.found }
+        let results = try SourceVisit.results(for: questions, via: via, by: settings)
         for result in results { show(VisibleText(lines: control.json ? result.json : result.text)) }
         if !results.contains(where: \.isAnswer) { throw ExitCode.no }
     }

@@ -42,7 +42,7 @@ struct ResolverCommand: ParsableCommand {
     }
 
     func run() throws {
-        let resolver = MachineResolver(MachineFiles(root: folder))
+        let resolver = MachineResolver(files: MachineFiles(root: folder))
         let target = action == .on ? try target() : nil
         let left = try change(resolver, target)
         let state = state(of: resolver)

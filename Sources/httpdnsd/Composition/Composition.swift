@@ -50,7 +50,7 @@ struct Composition {
     let calls: AccountCalls
     /// They outlast a policy, as the providers do that are the same in the next one.
     let probes: Probes
-    private let loop: EventLoop
+    let loop: EventLoop
     /// Logs what the resolver and the sources report.
     let report: @Loop (ResolverEvent) -> Void
 

@@ -35,7 +35,7 @@ extension HTTPDNSSettings {
                 scheme: isSecure ? .https : .http, port: entry.url.port,
                 hosts: isSecure && !certified.isEmpty ? certified : [host],
                 basePath: entry.type.urlIsWhole ? "" : entry.url.path, caFile: entry.caFile,
-                pins: entry.pins.map(\.description), proxy: proxy),
+                pins: entry.pins, proxy: proxy),
             host: host,
             addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
             schedule: entry.schedule, names: entry.names,

@@ -95,7 +95,7 @@ extension Composition {
     }
 
     /// Counts the calls of the providers together with other servers, where that is wanted.
-    func countCalls(replacing old: Composition? = nil) {
+    func countCalls(replacing old: Composition?) {
         let store = shared.flatMap { $0.store.settings.countsCalls ? $0.store : nil }
         for provider in providers {
             let former = old?.providers.first { $0.entry.accountText == provider.entry.accountText }

@@ -23,14 +23,6 @@ struct Check: Sendable {
         appArmor,
     ]
 
-    /// What a server says of itself.
-    ///
-    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
-    static func testimony(of status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) -> Testimony {
-        let findings = all.flatMap { check in check.reported(status, hasRoute).map { (check.subject, $0) } }
-        return Testimony(status, findings: findings)
-    }
-
     /// One that looks at what the running server reports.
     static func ofStatus(
         _ subject: String, well: String, _ findings: @escaping @Sendable (StatusReport) -> [Finding]
@@ -38,6 +30,27 @@ struct Check: Sendable {
         Check(
             subject: subject, well: well, findings: { $0.report?.found(by: subject) },
             reported: { status, _ in findings(status) })
+    }
+}
+
+extension Testimony {
+    /// - Parameter hasRoute: whether the address of a provider is reached by a route of this machine, or needs none.
+    init(_ status: StatusReport, _ hasRoute: (SocketAddress) -> Bool) {
+        rows = [["version", status.version], ["config", status.configuration], ["pid", "\(status.pid)"]]
+        rows += status.listen.map { ["listen", $0] }
+        rows += status.reloadErrors.map { ["reload-error", $0] }
+        rows += status.localDNS.map { ["localdns", $0.address] }
+        rows += status.providers.map { ["provider", $0.name] + $0.addresses.map(\.address) }
+        let failures = [status.cache.fileError] + status.providers.flatMap(\.addresses).compactMap(\.lastError)
+        rows += failures.filter { !$0.isEmpty }.map { ["failure", $0] }
+        for check in Check.all {
+            rows += check.reported(status, hasRoute).map { finding in
+                [
+                    "finding", check.subject, finding.provider, finding.key, finding.severity.rawValue,
+                    finding.sentence, finding.remedy,
+                ]
+            }
+        }
     }
 }
 
@@ -155,7 +168,7 @@ struct DoctorCommand: ParsableCommand {
         }
         switch reading.value(by: .now + Self.patience) {
         case .success(let loaded):
-            var examination = Examination(loaded, file: file.path)
+            var examination = Examination(file: file.path, loaded: loaded)
             try examination.ask(offline: offline)
             let diagnosis = try Diagnosis(examination)
             return (diagnosis, diagnosis.isWell ? nil : .no)

@@ -15,15 +15,15 @@ struct Examination: Sendable {
 
     /// The path of the configuration.
     let file: String
-    private let loaded: LoadedConfiguration
-    let files: MachineFiles
+    let loaded: LoadedConfiguration
+    var files = MachineFiles(root: "")
     /// What answers on the listen addresses that were asked.
     var answers: [AddressAndPort: LivenessProbe] = [:]
     /// What the running server says; nil when it is configured to have no control socket.
     var status: Result<Testimony, ControlError>?
 
     /// What the running server says of the file as it can read it; nil where none runs with that.
-    var reader: RunningReader?
+    var reload: Testimony?
     /// Why a provider has not answered a question of ours, by the provider's name; nil where it has. Empty: none was asked.
     var questions: [String: String?] = [:]
     /// Whether this machine has a route to an address.
@@ -31,12 +31,6 @@ struct Examination: Sendable {
 
     /// What the shared cache did when it was asked from here; nil: it was not, or none is configured.
     var shared: SharedExamination?
-
-    init(_ loaded: LoadedConfiguration, file: String, files: MachineFiles = MachineFiles(root: "")) {
-        self.file = file
-        self.loaded = loaded
-        self.files = files
-    }
 
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.
@@ -94,11 +88,11 @@ struct Examination: Sendable {
             probes.append((address, try BoundedWork { (try? LivenessProbe.outcome(of: target)) ?? .silent }))
         }
         let reading = try BoundedWork { [file, socket = settings.control.socket] in
-            RunningReader(of: file, at: socket, within: Self.patience / 2)
+            ControlClient(socket: socket, timeout: Self.patience / 2).reload(of: file)
         }
         (shared, questions) = try SourceVisit.outcome(
             of: settings, asking: offline ? [] : providersToAsk, asksShared: true, within: Self.patience)
-        reader = reading.value(by: deadline) ?? nil
+        reload = reading.value(by: deadline) ?? nil
         for (address, work) in probes { answers[address] = work.value(by: deadline) ?? .silent }
     }
 
@@ -143,30 +137,8 @@ final class BoundedWork<Value: Sendable>: Sendable {
 ///
 /// It travels as rows, each of which begins with a word. Rows of unknown words are passed over, and what is missing is empty.
 struct Testimony: Sendable {
-    let rows: [[String]]
-
     /// As the server says it.
-    init(rows: [[String]]) { self.rows = rows }
-
-    /// - Parameter findings: what is wrong by the report, each with the subject of its check.
-    init(_ status: StatusReport, findings: [(subject: String, finding: Finding)]) {
-        var rows = [
-            ["version", status.version], ["config", status.configuration], ["pid", "\(status.pid)"],
-        ]
-        rows += status.listen.map { ["listen", $0] }
-        rows += status.reloadErrors.map { ["reload-error", $0] }
-        rows += status.localDNS.map { ["localdns", $0.address] }
-        rows += status.providers.map { ["provider", $0.name] + $0.addresses.map(\.address) }
-        let failures = [status.cache.fileError] + status.providers.flatMap(\.addresses).compactMap(\.lastError)
-        rows += failures.filter { !$0.isEmpty }.map { ["failure", $0] }
-        rows += findings.map { subject, finding in
-            [
-                "finding", subject, finding.provider, finding.key, finding.severity.rawValue, finding.sentence,
-                finding.remedy,
-            ]
-        }
-        self.rows = rows
-    }
+    var rows: [[String]]
 
     var version: String { rows.words("version").first ?? "" }
     /// The path of its configuration.
@@ -198,37 +170,21 @@ struct Testimony: Sendable {
     }
 }
 
-/// The server that runs with a configuration file, as a reader of that: it may read less than a command of root's, and has the
-/// environment of its start.
-struct RunningReader: Sendable {
-    /// What it would say to a reload.
-    private let report: [[String]]
+// What it would say to a reload: a server may read less of a file than a command of root's, and has the environment of its
+// start.
 
-    /// Asks it. Nil where no server of this version runs with the file.
-    ///
-    /// - Parameter patience: the most time for each of two requests.
-    init?(of path: String, at socket: String, within patience: Duration = .seconds(2)) {
-        let client = ControlClient(socket: socket, timeout: patience)
-        guard !socket.isEmpty, let server = try? client.testimony(), server.configuration == path,
-            server.version == Release.version, let reply = try? client.get("/v1/reload", as: .rows)
-        else { return nil }
-        report = reply.rows
-    }
-
-    /// - Parameter report: the rows of a `ReloadReport`.
-    init(_ report: [[String]]) { self.report = report }
-
-    private var isMendedByRestart: Bool { report.contains(["restart-mends"]) }
+extension Testimony {
+    private var isMendedByRestart: Bool { rows.contains(["restart-mends"]) }
 
     /// Why its next start fails; nil where it does not.
     var refusal: ConfigurationRefusal? {
-        let errors = report.words("error")
+        let errors = rows.words("error")
         guard !errors.isEmpty, !isMendedByRestart else { return nil }
-        return ConfigurationRefusal(lines: errors + [Self.advice], warnings: report.words("warning"))
+        return ConfigurationRefusal(lines: errors + [Self.advice], warnings: rows.words("warning"))
     }
 
     /// Why a reload is refused although a start is not; empty where it is taken.
-    var outdated: [String] { isMendedByRestart ? report.words("error") : [] }
+    var outdated: [String] { isMendedByRestart ? rows.words("error") : [] }
 
     static let advice =
         "so the running server reads it, which may read less than root: `chmod 644` for what is no secret, else LoadCredential= in its unit (Documentation/Operations.md)"
@@ -247,4 +203,12 @@ extension [[String]] {
 extension ControlClient {
     /// What the server says of itself.
     func testimony() throws(ControlError) -> Testimony { Testimony(rows: try get("/v1/status", as: .rows).rows) }
+
+    /// What it would say to a reload; nil where no server of this version runs with the file at `path`.
+    func reload(of path: String) -> Testimony? {
+        guard let server = try? testimony(), server.configuration == path, server.version == Release.version,
+            let reply = try? get("/v1/reload", as: .rows)
+        else { return nil }
+        return Testimony(rows: reply.rows)
+    }
 }

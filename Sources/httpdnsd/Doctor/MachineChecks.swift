@@ -128,7 +128,7 @@ extension Check {
 
     static let programs = Check(subject: "resolver", well: "the programs of this machine ask this server alone") {
         examined in
-        let resolver = MachineResolver(examined.files)
+        let resolver = MachineResolver(files: examined.files)
         if resolver.reachesStub { return ofStub(resolver, examined) }
         // What the C library asks where the file names none.
         let named = resolver.servers.isEmpty ? ["127.0.0.1"] : resolver.servers
@@ -189,7 +189,7 @@ extension Check {
         let path = "/etc/nsswitch.conf"
         guard let line = examined.files.lines(of: path).last(where: { $0.hasPrefix("hosts:") }) else { return [] }
         let services = line.dropFirst("hosts:".count).prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
-        let resolver = MachineResolver(examined.files)
+        let resolver = MachineResolver(files: examined.files)
         if services.contains("resolve"), examined.files.exists("/run/systemd/resolve/io.systemd.Resolve"),
             !resolver.resolvedIsOurs
         {

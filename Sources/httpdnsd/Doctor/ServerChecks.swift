@@ -95,15 +95,15 @@ extension Check {
 
     static let reload = Check(subject: "reload", well: "the server that runs takes the configuration as it is now") {
         examined in
-        guard let report = examined.report, let reader = examined.reader else { return nil }
-        if let refusal = reader.refusal {
-            return refusal.lines.filter { $0 != RunningReader.advice }.map { line in
-                Finding("start.refused", .error, "the next start fails: \(line)", mend: RunningReader.advice)
+        guard let report = examined.report, let reload = examined.reload else { return nil }
+        if let refusal = reload.refusal {
+            return refusal.lines.filter { $0 != Testimony.advice }.map { line in
+                Finding("start.refused", .error, "the next start fails: \(line)", mend: Testimony.advice)
             }
         }
         let restart = "`systemctl restart httpdnsd`, which loses no query"
-        if !reader.outdated.isEmpty {
-            return reader.outdated.map { line in
+        if !reload.outdated.isEmpty {
+            return reload.outdated.map { line in
                 Finding("reload.refused", .warning, "a reload does not take it: \(line)", mend: restart)
             }
         }

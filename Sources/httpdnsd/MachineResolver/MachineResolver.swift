@@ -10,10 +10,11 @@ import Upstreams
 /// /etc/resolv.conf becomes a file with this server alone, and what else would write it gets a drop-in. What was there
 /// before, be it a link, is then at `before`: it goes back by one rename, and LocalDNS is looked for in it meanwhile.
 struct MachineResolver {
+    let files: MachineFiles
     /// The file that programs read; another one only in tests.
-    let file: String
+    var file = LocalDNSServers.resolvConf
     /// Where it is while ours is in its place.
-    let before: String
+    var before: String { LocalDNSServers.replaced(file) }
     /// How our own resolv.conf begins.
     private static let mark = "# Written by `httpdnsd resolver on`"
     /// Lines that `on` takes over.
@@ -23,14 +24,6 @@ struct MachineResolver {
     private static let stubFiles: Set = [
         resolvedFolder + "/stub-resolv.conf", "/usr/lib/systemd/resolv.conf", "/lib/systemd/resolv.conf",
     ]
-
-    private let files: MachineFiles
-
-    init(_ files: MachineFiles, file: String = LocalDNSServers.resolvConf) {
-        self.files = files
-        self.file = file
-        before = LocalDNSServers.replaced(file)
-    }
 
     enum State: String {
         case on, off

@@ -63,66 +63,57 @@ struct PolicyFile: Sendable {
     }
 }
 
-/// Reads the signed policy where the configuration says, and verifies nothing.
-@Loop
-final class PolicyFetcher {
-    /// What is there now.
-    enum Fetched {
-        /// - tag: by which it is known again.
-        case document([UInt8], tag: String?)
-        /// The document of the tag.
-        case unchanged
-        case failed(String)
-    }
+/// Reads the signed policy where it is, and verifies nothing.
+///
+/// The text is the entity tag of the document that is known already; nil: none is.
+typealias PolicyFetch = @Loop (String?) async -> FetchedPolicy
 
-    private enum Place {
-        case file(String)
-        case web(WebDocument)
-    }
+/// What is at `policy.url` now.
+enum FetchedPolicy {
+    /// - tag: by which it is known again.
+    case document([UInt8], tag: String?)
+    /// The document of the tag.
+    case unchanged
+    case failed(String)
 
-    private let place: Place
-
-    init(
-        _ location: PolicyLocation, _ settings: Configuration, _ bootstrap: HostSources, paths: NetworkPaths,
-        loop: EventLoop
-    ) {
-        place =
-            switch location {
-            case .file(let path): .file(path)
-            case .https(let url):
-                .web(
-                    WebDocument(
-                        host: url.host.description, port: url.port, path: url.path, caFile: settings.policy.caFile,
-                        proxy: settings.http.proxy.flatMap { SocketAddress($0) }, bootstrap: bootstrap, paths: paths,
-                        loop: loop))
-            }
-    }
-
-    /// - Parameter tag: of the document that is known already; nil: none.
-    func fetch(unless tag: String?) async -> Fetched {
-        switch place {
-        case .file(let path):
-            do throws(SystemError) {
-                return try await NamedThread.run("policy") { Self.read(path) }
-            } catch {
-                return .failed("\(error)")
-            }
-        case .web(let document):
-            switch await document.fetch(unless: tag) {
-            case .success(let response) where response.status == 304 && tag != nil: return .unchanged
-            case .success(let response) where response.status == 200:
-                return .document(response.body, tag: response.entityTag)
-            case .success(let response): return .failed("the server answers HTTP \(response.status)")
-            case .failure(let failure): return .failed("\(failure)")
-            }
+    fileprivate init(file path: String) {
+        do throws(SystemError) {
+            self = .document(try readFile(path, limit: PolicyEnvelope.maximumSize + 1), tag: nil)
+        } catch {
+            self = .failed("cannot be read: \(error.reason)")
         }
     }
+}
 
-    private nonisolated static func read(_ path: String) -> Fetched {
-        do throws(SystemError) {
-            return .document(try readFile(path, limit: PolicyEnvelope.maximumSize + 1), tag: nil)
-        } catch {
-            return .failed("cannot be read: \(error.reason)")
+extension PolicyLocation {
+    /// What fetches the policy from here.
+    @Loop
+    func fetch(
+        by settings: Configuration, _ bootstrap: HostSources, paths: NetworkPaths, loop: EventLoop
+    ) -> PolicyFetch {
+        switch self {
+        case .file(let path):
+            return { _ in
+                do throws(SystemError) {
+                    return try await NamedThread.run("policy") { FetchedPolicy(file: path) }
+                } catch {
+                    return .failed("\(error)")
+                }
+            }
+        case .https(let url):
+            let document = WebDocument(
+                host: url.host.description, port: url.port, path: url.path, caFile: settings.policy.caFile,
+                proxy: settings.http.proxy.flatMap { SocketAddress($0) }, bootstrap: bootstrap, paths: paths,
+                loop: loop)
+            return { tag in
+                switch await document.fetch(unless: tag) {
+                case .success(let response) where response.status == 304 && tag != nil: .unchanged
+                case .success(let response) where response.status == 200:
+                    .document(response.body, tag: response.entityTag)
+                case .success(let response): .failed("the server answers HTTP \(response.status)")
+                case .failure(let failure): .failed("\(failure)")
+                }
+            }
         }
     }
 }
@@ -177,8 +168,7 @@ struct ExaminedPolicy {
         switch PolicyDecision(on: policy, after: stored, now: now, isForMachine: policy.isFor(settings)) {
         case .take: inForce = policy
         case .same: break
-        case .elsewhere:
-            warnings.append("\(path): serial \(policy.document.serial) is for other machines, by its share or labels")
+        case .elsewhere: warnings.append("\(path): \(policy.elsewhere)")
         case .refuse(let reason): warnings.append("\(path) \(reason)")
         }
     }
@@ -188,7 +178,7 @@ struct ExaminedPolicy {
         _ bytes: [UInt8], _ path: String, _ settings: Configuration, _ end: String
     ) -> SignedPolicy? {
         do throws(ConfigurationError) {
-            return try SignedPolicy.open(bytes, file: path, keys: settings.policy.keys, check: PolicyKey.check)
+            return try SignedPolicy.open(bytes, file: path, by: settings)
         } catch {
             warnings += error.diagnostics.map { "\($0); \(end)" }
             return nil
@@ -197,6 +187,16 @@ struct ExaminedPolicy {
 }
 
 extension SignedPolicy {
+    /// Verifies a signed file by the keys of a configuration, and only then reads it.
+    static func open(
+        _ bytes: [UInt8], file: String, by settings: Configuration
+    ) throws(ConfigurationError) -> SignedPolicy {
+        try open(bytes, file: file, keys: settings.policy.keys, check: PolicyKey.check)
+    }
+
+    /// What is said of one that is not for this machine.
+    var elsewhere: String { "serial \(document.serial) is for other machines, by its share or labels" }
+
     /// Whether it is for this machine, by its share and the labels of the configuration.
     func isFor(_ settings: Configuration) -> Bool {
         document.isFor(percentile: Self.percentile, labels: settings.policy.labels)

@@ -26,8 +26,8 @@ final class PolicyKeeper {
     private var reportedExpiry: Int?
     /// The document at the URL that needs no second look: its entity tag, and what there is to say of it.
     private var judged: (tag: String, problem: String)?
-    private var fetcher: PolicyFetcher?
-    private var makeFetcher: (@Loop (PolicyLocation) -> PolicyFetcher)?
+    private var fetch: PolicyFetch?
+    private var makeFetch: (@Loop (PolicyLocation) -> PolicyFetch)?
     private var onChange: (@Loop () async -> Void)?
     private var fetchTimer: LoopTimer?
     private var expiryTimer: LoopTimer?
@@ -75,17 +75,13 @@ final class PolicyKeeper {
         inForce?.lists.place(of: rule, file: settings.policy.url.map { "\($0)" } ?? "")
     }
 
-    private func isTrusted(_ policy: SignedPolicy?, by settings: Configuration) -> Bool {
-        policy?.key.map(settings.policy.keys.contains) ?? false
-    }
-
     // MARK: The stored policy
 
     /// The stored policy, verified by the keys of `settings`. Reads a file.
     nonisolated func stored(by settings: Configuration) -> SignedPolicy? {
         guard let file = PolicyFile(settings), let bytes = file.bytes else { return nil }
         do throws(ConfigurationError) {
-            return try SignedPolicy.open(bytes, file: file.path, keys: settings.policy.keys, check: PolicyKey.check)
+            return try SignedPolicy.open(bytes, file: file.path, by: settings)
         } catch {
             events.logger.log(.policyRefused, "\(error.diagnostics[0]); the stored policy is not used")
             return nil
@@ -113,19 +109,20 @@ final class PolicyKeeper {
         self.settings = settings
         if settings.policy != old.policy {
             // One that could not be stored is known in memory alone.
-            if settings.policy.url == nil || !isTrusted(present, by: settings) { present = stored }
+            let isTrusted = present?.key.map(settings.policy.keys.contains) ?? false
+            if settings.policy.url == nil || !isTrusted { present = stored }
             problem = ""
         }
         round += 1
         isFetching = false
         judged = nil
-        fetcher = nil
+        fetch = nil
         fetchTimer?.cancel()
     }
 
     /// Fetches by the new settings, once they are in force: the host may be looked up elsewhere now.
     func resume() {
-        fetch()
+        fetchNow()
         watchClock()
     }
 
@@ -134,37 +131,37 @@ final class PolicyKeeper {
     /// Fetches from now on, at once and then at intervals.
     ///
     /// - Parameters:
-    ///   - makeFetcher: for `policy.url`, by the configuration in force.
+    ///   - makeFetch: for `policy.url`, by the configuration in force.
     ///   - onChange: called when another policy, or none, is to be in force; calls `decide`.
     func start(
-        fetchingBy makeFetcher: @escaping @Loop (PolicyLocation) -> PolicyFetcher,
+        fetchingBy makeFetch: @escaping @Loop (PolicyLocation) -> PolicyFetch,
         onChange: @escaping @Loop () async -> Void
     ) {
-        self.makeFetcher = makeFetcher
+        self.makeFetch = makeFetch
         self.onChange = onChange
         resume()
     }
 
     /// Fetches no more.
     func stop() {
-        makeFetcher = nil
+        makeFetch = nil
         round += 1
         for timer in [fetchTimer, expiryTimer] { timer?.cancel() }
     }
 
     /// Fetches at once if the last fetch failed: at the start of a machine its network comes later.
     func networkChanged() {
-        if lastFetch == nil || !problem.isEmpty { fetch() }
+        if lastFetch == nil || !problem.isEmpty { fetchNow() }
     }
 
-    private func fetch() {
+    private func fetchNow() {
         fetchTimer?.cancel()
-        guard let url = settings.policy.url, let makeFetcher, !isFetching else { return }
-        let fetcher = fetcher ?? makeFetcher(url)
-        self.fetcher = fetcher
+        guard let url = settings.policy.url, let makeFetch, !isFetching else { return }
+        let fetch = fetch ?? makeFetch(url)
+        self.fetch = fetch
         isFetching = true
         Loop.spawn { [self, round] in
-            let fetched = await fetcher.fetch(unless: judged?.tag)
+            let fetched = await fetch(judged?.tag)
             guard round == self.round else { return }
             await received(fetched, from: "\(url)", round)
             guard round == self.round else { return }
@@ -172,11 +169,11 @@ final class PolicyKeeper {
             isFetching = false
             // Earlier by chance, so that many machines do not ask at once, and never later.
             let part = Double.random(in: 0.9...1)
-            fetchTimer = clock.schedule(after: settings.policy.interval * part) { [weak self] in self?.fetch() }
+            fetchTimer = clock.schedule(after: settings.policy.interval * part) { [weak self] in self?.fetchNow() }
         }
     }
 
-    private func received(_ fetched: PolicyFetcher.Fetched, from url: String, _ round: Int) async {
+    private func received(_ fetched: FetchedPolicy, from url: String, _ round: Int) async {
         switch fetched {
         case .failed(let reason):
             problem = "\(url): \(reason)"
@@ -197,8 +194,7 @@ final class PolicyKeeper {
             // On a thread of its own: the document may be long.
             judged = try await NamedThread.run("policy") {
                 Result { () throws(ConfigurationError) in
-                    let policy = try SignedPolicy.open(
-                        bytes, file: url, keys: settings.policy.keys, check: PolicyKey.check)
+                    let policy = try SignedPolicy.open(bytes, file: url, by: settings)
                     let isForMachine = policy.isFor(settings)
                     return (PolicyDecision(on: policy, after: present, now: now, isForMachine: isForMachine), policy)
                 }
@@ -215,7 +211,7 @@ final class PolicyKeeper {
             self.present = policy
             if tag == nil { settle(nil, "") } else { await store(bytes, tag, from: url) }
         case .success((.elsewhere, let policy)):
-            settle(tag, "serial \(policy.document.serial) is for other machines, by its share or labels")
+            settle(tag, policy.elsewhere)
         case .success((.refuse(let reason), _)): refuse("\(url) \(reason)", url)
         case .failure(let error):
             let more = error.diagnostics.count > 1 ? " (and \(error.diagnostics.count - 1) more)" : ""
@@ -248,7 +244,7 @@ final class PolicyKeeper {
     /// Puts in force or drops what the clock says, now and whenever it may say something else: it may be set at any time.
     private func watchClock() {
         expiryTimer?.cancel()
-        guard makeFetcher != nil, let present else { return }
+        guard makeFetch != nil, let present else { return }
         let left = present.document.expires - time()
         reportExpiry(of: present, left: left)
         Loop.spawn { [self] in

@@ -113,7 +113,7 @@ extension Administration: ControlTarget {
             let (status, usesProxy) = (status, composition.settings.http.proxy != nil)
             return CommandReport(
                 status.json, CommandOutput(status.text),
-                rows: { Check.testimony(of: status) { usesProxy || $0.isRouted }.rows })
+                rows: { Testimony(status) { usesProxy || $0.isRouted }.rows })
         case .policy:
             let policy = changes.policy.report
             return CommandReport(policy.json, CommandOutput(policy.text))

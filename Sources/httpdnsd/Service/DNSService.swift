@@ -73,15 +73,10 @@ final class DNSService {
             memory: memory, freshness: freshness, generation: generation, policy: policy, badAddresses: reported,
             clock: loop)
         routes = policy.routes
-        store.rotatesAddresses = settings.answers.rotate
         store.archive = disk
         resolver = Resolver(
             policy: policy, store: store, clock: loop, flightLimit: budget.flights, report: composition.report)
-        resolver.limitMisses(settings.missLimits)
         rules = SharedClientRules(ClientRules(settings, policy))
-        composition.countCalls()
-        for provider in composition.providers { provider.upstream.start() }
-        composition.shared?.store.start()
         var limits = ServerLimits()
         limits.connections = descriptors.connections
         limits.encryptedConnections = min(descriptors.encrypted, budget.encrypted)
@@ -93,14 +88,13 @@ final class DNSService {
         server = Server(
             sockets: sockets, loop: loop, cache: memory, generation: generation, rules: rules, responder: resolver,
             limits: limits, httpsPath: settings.listen.httpsPath, dnstap: dnstap?.dnstap, events: events)
-        server.tls.proxies = AccessList(settings.listen.proxies)
         self.certificate = certificate.map { [server] in
             CertificateKeeper(
                 $0, for: server.tls, on: loop, clock: loop, events: events, time: { Int64(time(nil)) })
         }
         vendors = VendorAccounts(settings, isPublic: { [resolver] in resolver.isPublic($0) }, events: events)
         vendors.map { VendorRequests.serve($0, on: server) }
-        tellDiskOfPolicy()
+        followComposition(replacing: nil)
         // A clock that was never set is heard of at once.
         _ = composition.timeOfDay.doubt
     }
@@ -137,23 +131,29 @@ final class DNSService {
             policy.routes != routes || settings.listen.allow != old.settings.listen.allow
             || settings.preset != old.settings.preset
         rules.replace(with: ClientRules(settings, policy))
-        server.tls.proxies = AccessList(settings.listen.proxies)
         vendors?.take(settings)
-        store.rotatesAddresses = settings.answers.rotate
         resolver.replace(
             with: policy, freshness: FreshnessPolicy(settings.cache),
             change: hasOtherSources ? .sources : hasOtherNames ? .names : .nothing)
-        resolver.limitMisses(settings.missLimits)
         composition = new
-        new.countCalls(replacing: old)
-        old.closeShared(unlessUsedBy: new)
-        new.shared?.store.start()
         routes = policy.routes
-        tellDiskOfPolicy()
-        for provider in new.providers { provider.upstream.start() }
+        followComposition(replacing: old)
         resolver.preresolve()
         new.findLoops(with: resolver.probes)
         return old
+    }
+
+    /// Has everything go by the composition in force.
+    private func followComposition(replacing old: Composition?) {
+        let settings = composition.settings
+        store.rotatesAddresses = settings.answers.rotate
+        server.tls.proxies = AccessList(settings.listen.proxies)
+        resolver.limitMisses(settings.missLimits)
+        composition.countCalls(replacing: old)
+        old?.closeShared(unlessUsedBy: composition)
+        composition.shared?.store.start()
+        tellDiskOfPolicy()
+        for provider in composition.providers { provider.upstream.start() }
     }
 
     /// Gives the cache the memory and the rules of the configuration in force.

@@ -191,30 +191,28 @@ final class Daemon {
     }
 
     private func bind(adopting passed: [PassedDescriptor]) throws -> ServerSockets {
-        var places = ListenPlaces(
-            dns: try settings.listen.addresses.map(Self.socketAddress),
-            tls: try settings.listen.tls.map(Self.socketAddress),
-            https: try settings.listen.https.map(Self.socketAddress),
-            http: try settings.listen.httpdns.map(Self.socketAddress))
-        let rest = places.ofIPv4
-        if !SocketAddress.isIPv6Supported, !rest.dns.isEmpty {
-            let dropped = places.all.filter { !rest.all.contains($0) }.map(\.description).joined(separator: ", ")
+        var lists = settings.listen.lists.map(\.addresses)
+        if !SocketAddress.isIPv6Supported, lists[0].contains(where: { $0.address.recordType == .a }) {
+            let dropped = lists.flatMap(\.self).filter { $0.address.recordType == .aaaa }
             if !dropped.isEmpty {
-                log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only, without \(dropped)")
+                let list = dropped.map(\.description).joined(separator: ", ")
+                log.logger.log(.startIPv4Only, "no IPv6 on this machine: serving IPv4 only, without \(list)")
             }
-            places = rest
+            lists = lists.map { $0.filter { $0.address.recordType == .a } }
         }
-        for address in places.all where !address.isOnThisMachine {
+        let places = try lists.map { try $0.map(Self.socketAddress) }
+        let (dns, tls, https, http) = (places[0], places[1], places[2], places[3])
+        for address in places.joined() where !address.isOnThisMachine {
             log.logger.log(
                 .startAddressAbsent,
                 "no interface of this machine has \(address) yet: it is served as soon as one has (`ip address` lists them)",
                 ["address": "\(address)"])
         }
         let adopted = handover.sort(
-            passed, isHeld: predecessor != nil, for: places.dns, others: places.tls + places.https + places.http,
+            passed, isHeld: predecessor != nil, for: dns, others: tls + https + http,
             threads: settings.listen.udpThreads)
         return try ServerSockets.bind(
-            places.dns, tls: places.tls, https: places.https, http: places.http, threads: threads, adopting: adopted)
+            dns, tls: tls, https: https, http: http, threads: threads, adopting: adopted)
     }
 
     private static func socketAddress(_ endpoint: AddressAndPort) throws -> SocketAddress {
@@ -223,21 +221,5 @@ final class Daemon {
                 code: ENODEV, operation: "listen on \(endpoint)", advice: "no interface \(endpoint.zone ?? "") is here")
         }
         return address
-    }
-}
-
-/// The addresses at which a server listens, by what it serves there.
-struct ListenPlaces {
-    var dns: [SocketAddress]
-    var tls: [SocketAddress]
-    var https: [SocketAddress]
-    var http: [SocketAddress]
-
-    var all: [SocketAddress] { dns + tls + https + http }
-
-    /// Those of IPv4.
-    var ofIPv4: ListenPlaces {
-        func filter(_ addresses: [SocketAddress]) -> [SocketAddress] { addresses.filter { $0.family == .ipv4 } }
-        return ListenPlaces(dns: filter(dns), tls: filter(tls), https: filter(https), http: filter(http))
     }
 }

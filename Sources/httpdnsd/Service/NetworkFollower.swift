@@ -188,7 +188,7 @@ final class NetworkFollower {
 
     /// Notices when another program has written resolv.conf since `resolver on`: programs may ask a hijacked server again.
     private func readMachineResolver() {
-        let machine = MachineResolver(MachineFiles(root: ""), file: composition.settings.localDNS.resolvConf)
+        let machine = MachineResolver(files: MachineFiles(root: ""), file: composition.settings.localDNS.resolvConf)
         let state = machine.state
         defer { machineResolver = state }
         guard state == .rewritten, machineResolver != .rewritten else { return }

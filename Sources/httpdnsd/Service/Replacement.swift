@@ -133,8 +133,8 @@ enum Replacement {
             } catch {
                 guard [EPIPE, ECONNRESET, ECONNREFUSED, ENOTCONN].contains(error.code) else { throw .system(error) }
                 // What the other one has said before tells more.
-                var arrived = Arrived()
-                _ = try arrived.take(.failed(""), from: socket)
+                var descriptors: [PassedDescriptor] = []
+                _ = try take(.failed(""), &descriptors)
                 throw .refused("the other process waits no longer")
             }
         }
@@ -142,34 +142,29 @@ enum Replacement {
         /// Returns what was passed before the other process has said a word.
         @Loop
         func wait(for word: Word, clock: any LoopClock) async throws(Failure) -> [PassedDescriptor] {
-            var arrived = Arrived()
-            let began = clock.now
-            while try !arrived.take(word, from: socket, since: began, now: clock.now, within: Replacement.patience) {
+            var descriptors: [PassedDescriptor] = []
+            let end = clock.now + Replacement.patience
+            while try !take(word, &descriptors, within: Replacement.patience, isOver: clock.now >= end) {
                 await clock.sleep(until: clock.now + Replacement.pause)
             }
-            return arrived.descriptors
+            return descriptors
         }
 
         /// The same before the loop runs: blocks the calling thread.
         func wait(for word: Word, within limit: Duration) throws(Failure) -> [PassedDescriptor] {
-            var arrived = Arrived()
-            let began = Instant.bootTime
-            while try !arrived.take(word, from: socket, since: began, now: .bootTime, within: limit) {
+            var descriptors: [PassedDescriptor] = []
+            let end = Instant.bootTime + limit
+            while try !take(word, &descriptors, within: limit, isOver: .bootTime >= end) {
                 usleep(UInt32(Replacement.pause / .microseconds(1)))
             }
-            return arrived.descriptors
+            return descriptors
         }
 
         /// Ends the connection without a word.
         func end() { socket.end() }
-    }
-
-    /// What has come over a connection.
-    private struct Arrived {
-        private(set) var descriptors: [PassedDescriptor] = []
 
         /// Takes what is there, up to a word. Returns whether that has come.
-        mutating func take(_ word: Word, from socket: NoticeSocket) throws(Failure) -> Bool {
+        private func take(_ word: Word, _ descriptors: inout [PassedDescriptor]) throws(Failure) -> Bool {
             let hasEnded = socket.hasEnded
             while let notice = socket.next() {
                 guard notice.isWhole || word == .work else {
@@ -189,14 +184,14 @@ enum Replacement {
             return false
         }
 
-        /// The same within a time, at whose end nothing more is received but what has come before.
-        mutating func take(
-            _ word: Word, from socket: NoticeSocket, since began: Instant, now: Instant, within limit: Duration
+        /// The same within a time. Once that is over nothing more is received but what has come before.
+        private func take(
+            _ word: Word, _ descriptors: inout [PassedDescriptor], within limit: Duration, isOver: Bool
         ) throws(Failure) -> Bool {
-            if try take(word, from: socket) { return true }
-            guard now >= began + limit else { return false }
+            if try take(word, &descriptors) { return true }
+            guard isOver else { return false }
             socket.endReceiving()
-            guard try take(word, from: socket) else { throw .silent(limit) }
+            guard try take(word, &descriptors) else { throw .silent(limit) }
             return true
         }
     }

@@ -11,6 +11,13 @@ import Upstreams
 /// The server while it runs: everything that happens on the loop between start and exit.
 @Loop
 final class RunningServer {
+    private enum Phase {
+        /// Nothing is answered yet, or beside the server that is replaced.
+        case starting
+        case serving
+        case stopping
+    }
+
     /// How long after its beginning the start is taken to be over, with the first answers given.
     private static let startIsOver: Duration = .milliseconds(250)
     /// Signs of life within the service manager's limit: two may be missed.
@@ -31,11 +38,9 @@ final class RunningServer {
     private var administration: Administration?
     private var signals: SignalWatch?
     private var stopRequest: CheckedContinuation<Void, Never>?
-    private var isStopping = false
+    private var phase = Phase.starting
     /// The server that this one replaces, which serves until this one does; nil: none is left.
     private var predecessor: Predecessor?
-    /// Whether it serves no more.
-    private var hasTakenOver = false
     /// Nil while no process may replace this one.
     private var succession: Succession?
     private let handover: Handover
@@ -94,6 +99,7 @@ final class RunningServer {
             administration = Administration(of: service, changes, queries)
             (self.changes, self.administration) = (changes, administration)
             try await begin(service)
+            if phase == .starting { phase = .serving }
         } catch {
             failure = error
             return
@@ -120,7 +126,7 @@ final class RunningServer {
         let release = loop.schedule(after: Self.startIsOver) { releaseFilePages() }
         defer { release.cancel() }
         await withCheckedContinuation { continuation in
-            if isStopping { continuation.resume() } else { stopRequest = continuation }
+            if phase == .stopping { continuation.resume() } else { stopRequest = continuation }
         }
         handover.tell(.stopping)
         administration.isStopping = true
@@ -169,7 +175,6 @@ final class RunningServer {
             throw error
         }
         service.server.takeOver()
-        hasTakenOver = true
     }
 
     /// Serves also monitors, and a process that is to replace this one, once no other server has their sockets.
@@ -177,7 +182,7 @@ final class RunningServer {
         _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService,
         _ administration: Administration
     ) {
-        guard !isStopping else { return }
+        guard phase != .stopping else { return }
         if let endpoint = settings.control.http { administration.startMonitor(at: endpoint) }
         guard let control, let listener = control.successor else { return }
         let succession = Succession(
@@ -189,7 +194,7 @@ final class RunningServer {
                 ]
             },
             onReplaced: { [unowned self] in
-                isStopping = true
+                phase = .stopping
                 stopRequest.take()?.resume()
             })
         self.succession = succession
@@ -244,23 +249,25 @@ final class RunningServer {
         switch signal {
         case .terminate, .interrupt:
             // The second one ends it at once.
-            guard !isStopping else { return loop.stop() }
-            if predecessor != nil, !hasTakenOver {
+            guard phase != .stopping else { return loop.stop() }
+            if predecessor != nil, phase == .starting {
                 failure = Replacement.Failure.stopped
                 return loop.stop()
             }
-            isStopping = true
+            phase = .stopping
             stopRequest.take()?.resume()
         case .hangUp:
             Loop.spawn { [self] in
-                while succession?.isUnderWay == true { await loop.sleep(until: loop.now + .milliseconds(1)) }
+                while phase == .starting || succession?.isUnderWay == true {
+                    await loop.sleep(until: loop.now + .milliseconds(1))
+                }
                 guard succession?.next == nil else {
                     return log.logger.log(
                         .reloadRefused, "SIGHUP came while another process took over: it is for that one")
                 }
                 handover.tell(.reloading)
                 _ = await changes?.reload()
-                if !isStopping { handover.tell(.ready) }
+                if phase != .stopping { handover.tell(.ready) }
             }
         }
     }

@@ -57,7 +57,7 @@ final class ServiceChanges {
         network.start()
         policy.start(
             fetchingBy: { [unowned self] in
-                PolicyFetcher($0, base, service.composition.hosts, paths: service.paths, loop: service.loop)
+                $0.fetch(by: base, service.composition.hosts, paths: service.paths, loop: service.loop)
             },
             onChange: { [unowned self] in await turn.pass { await self.putInForce() } })
     }

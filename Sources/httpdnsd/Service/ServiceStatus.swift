@@ -16,8 +16,8 @@ extension Administration {
     private var server: Server { service.server }
 
     func metrics(in format: MetricsFormat) -> String {
-        let source = MetricSource(traffic, of: service, since: startedTime)
-        return ServiceMetrics.all.map { $0.text(of: source, in: format) }.joined()
+        let metrics = ServiceMetrics(traffic, of: service, since: startedTime)
+        return ServiceMetrics.all.map { $0.text(of: metrics, in: format) }.joined()
     }
 
     var status: StatusReport {
@@ -206,9 +206,30 @@ extension Duration {
     var wholeSeconds: Int { Int(components.seconds) + (components.attoseconds > 0 ? 1 : 0) }
 }
 
-/// The metrics beside those of `status`, in order. Documentation/Monitoring.md has a line for each.
-enum ServiceMetrics {
-    static let all: [MetricFamily<MetricSource>] = [
+/// The metrics beside those of `status`, and where their values are. Documentation/Monitoring.md has a line for each.
+struct ServiceMetrics {
+    let traffic: TrafficReport
+    let service: DNSService
+    /// When the process started, in seconds since 1970.
+    let started: Int
+    let resources = ProcessResources()
+    /// Of a sample of the memory cache: the seconds that an entry within its TTL has left, and the share of the entries that
+    /// are past theirs; nil where the sample has none.
+    let cacheSample: (ttlLeft: Double?, staleShare: Double?)
+
+    @Loop
+    init(_ traffic: TrafficReport, of service: DNSService, since started: Int) {
+        (self.traffic, self.service, self.started) = (traffic, service, started)
+        let sample = service.memory.sample(from: .random(in: 0...Int(Int32.max)), now: service.loop.now)
+        let entries = sample.fresh + sample.stale
+        cacheSample = (
+            sample.fresh > 0 ? Double(sample.seconds) / Double(sample.fresh) : nil,
+            entries > 0 ? Double(sample.stale) / Double(entries) : nil
+        )
+    }
+
+    /// In order.
+    static let all: [MetricFamily<ServiceMetrics>] = [
         .init("process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.", \.started),
         .init("process_cpu_seconds", .counter, "Processor time of the process, user and system.") {
             $0.resources.processorTime / .seconds(1)
@@ -257,27 +278,4 @@ enum ServiceMetrics {
             return servers.sorted().map { ($0, totals[$0] ?? 0) }
         },
     ]
-}
-
-/// Where the values of metrics are.
-struct MetricSource {
-    let traffic: TrafficReport
-    let service: DNSService
-    /// When the process started, in seconds since 1970.
-    let started: Int
-    let resources = ProcessResources()
-    /// Of a sample of the memory cache: the seconds that an entry within its TTL has left, and the share of the entries that
-    /// are past theirs; nil where the sample has none.
-    let cacheSample: (ttlLeft: Double?, staleShare: Double?)
-
-    @Loop
-    init(_ traffic: TrafficReport, of service: DNSService, since started: Int) {
-        (self.traffic, self.service, self.started) = (traffic, service, started)
-        let sample = service.memory.sample(from: .random(in: 0...Int(Int32.max)), now: service.loop.now)
-        let entries = sample.fresh + sample.stale
-        cacheSample = (
-            sample.fresh > 0 ? Double(sample.seconds) / Double(sample.fresh) : nil,
-            entries > 0 ? Double(sample.stale) / Double(entries) : nil
-        )
-    }
 }

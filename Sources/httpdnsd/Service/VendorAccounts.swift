@@ -54,20 +54,17 @@ final class VendorAccounts {
         self.events = events
         service = VendorService(settings)
         hosts = HTTPHosts(machine: hostName(), names: settings.listen.plainNames)
-        quotas = quotas(settings)
+        take(settings)
     }
 
     /// Takes the accounts of another configuration; what is used up of a quota stays so.
     func take(_ settings: Configuration) {
         service = VendorService(settings)
         hosts = HTTPHosts(machine: hostName(), names: settings.listen.plainNames)
-        quotas = quotas(settings)
-    }
-
-    private func quotas(_ settings: Configuration) -> [String: CallQuota] {
         let now = Int64(time(nil))
         for (id, quota) in quotas { calls.put(quota.record(at: now), of: id) }
-        return settings.accounts.reduce(into: [:]) { quotas, account in
+        quotas = [:]
+        for account in settings.accounts {
             var quota = CallQuota(dailyLimit: account.dailyLimit)
             if let record = calls.take(of: account.id) { quota.restore(record, at: now) }
             quotas[account.id] = quota

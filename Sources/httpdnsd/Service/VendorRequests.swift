@@ -8,24 +8,18 @@ import Scheduling
 /// Answers requests in the vendors' forms: their questions go the way of all queries, through the cache and the resolver,
 /// with the same access list and limits.
 @Loop
-final class VendorRequests: HTTPService {
+struct VendorRequests: HTTPService {
     private static let retryAfter = "\(TokenGuard.interval.components.seconds)"
 
-    private let accounts: VendorAccounts
-    /// It holds this object.
-    private unowned let server: Server
-    private let isEncrypted: Bool
-
-    init(_ accounts: VendorAccounts, of server: Server, isEncrypted: Bool) {
-        self.accounts = accounts
-        self.server = server
-        self.isEncrypted = isEncrypted
-    }
+    let accounts: VendorAccounts
+    /// It holds this.
+    unowned let server: Server
+    let isEncrypted: Bool
 
     /// Answers the requests that a server receives over HTTPS and HTTP.
     static func serve(_ accounts: VendorAccounts, on server: Server) {
         for (site, isEncrypted) in [(server.site, true), (server.plainSite, false)] {
-            site.service = VendorRequests(accounts, of: server, isEncrypted: isEncrypted)
+            site.service = VendorRequests(accounts: accounts, server: server, isEncrypted: isEncrypted)
             site.isOwnRequest = { LoopMark.ofProcess?.isIn($0) == true }
         }
     }
@@ -102,54 +96,25 @@ final class VendorRequests: HTTPService {
         _ call: ServiceCall, from client: SocketAddress, isLimited: Bool,
         _ reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) {
-        let answers = CallAnswers(
-            call, for: call.client ?? client.ip, onlyOf: isLimited ? accounts : nil, reply)
+        var messages: [Message?] = call.questions.map { _ in nil }
+        var missing = messages.count
+        func finish() { reply(HTTPServerResponse(call.reply(messages, for: call.client ?? client.ip))) }
+        guard missing > 0 else { return finish() }
         for (index, question) in call.questions.enumerated() {
             let asked = call.client(of: index).map { SocketAddress($0, port: client.port) } ?? client
             server.answer(
                 call.query(question), from: asked, isTrusted: call.isAuthenticated, isEncrypted: isEncrypted
-            ) { answers.take($0, at: index) }
+            ) { [accounts] response in
+                let message = response.flatMap { try? MessageParser.parse($0) }
+                // A name of the Internet may be an alias of one of the network's.
+                let isHidden =
+                    isLimited
+                    && message?.answers.contains { !accounts.isPublic(Question(name: $0.name, type: $0.type)) } == true
+                messages[index] = isHidden ? nil : message
+                missing -= 1
+                if missing == 0 { finish() }
+            }
         }
-        answers.finishIfComplete()
-    }
-}
-
-/// The answers to the questions of one call, as they come.
-@Loop
-private final class CallAnswers {
-    private let call: ServiceCall
-    private let client: IPAddress
-    /// Decides which names may be in the answers; nil: all.
-    private let limit: VendorAccounts?
-    private var messages: [Message?]
-    private var missing: Int
-    private var reply: (@Loop (HTTPServerResponse) -> Void)?
-
-    init(
-        _ call: ServiceCall, for client: IPAddress, onlyOf limit: VendorAccounts?,
-        _ reply: @escaping @Loop (HTTPServerResponse) -> Void
-    ) {
-        self.call = call
-        self.limit = limit
-        self.client = client
-        self.reply = reply
-        messages = call.questions.map { _ in nil }
-        missing = messages.count
-    }
-
-    func take(_ response: [UInt8]?, at index: Int) {
-        let message = response.flatMap { try? MessageParser.parse($0) }
-        // A name of the Internet may be an alias of one of the network's.
-        let isHidden = message?.answers.contains { limit?.isPublic(Question(name: $0.name, type: $0.type)) == false }
-        messages[index] = isHidden == true ? nil : message
-        missing -= 1
-        finishIfComplete()
-    }
-
-    /// Replies once, when nothing is awaited.
-    func finishIfComplete() {
-        guard missing == 0, let reply = reply.take() else { return }
-        reply(HTTPServerResponse(call.reply(messages, for: client)))
     }
 }
 

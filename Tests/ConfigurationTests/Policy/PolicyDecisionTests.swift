@@ -1,4 +1,4 @@
-import Configuration
+@testable import Configuration
 import Testing
 
 /// Which documents a machine takes.

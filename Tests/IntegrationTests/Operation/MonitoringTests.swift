@@ -54,6 +54,21 @@ extension Integration {
             "httpdnsd_responses_total{transport=\"\(transport)\",family=\"ipv4\",rcode=\"\(code)\"}"
         }
 
+        @Test func `clients that say nothing leave descriptors to others where few may be open`() throws {
+            let target = "127.0.0.1:\(try FreePort.next())"
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(stage.vendor.url)
+                    + DaemonConfiguration.rest(
+                        localDNS: stage.localDNS.address, control: "", controlLines: "http = \"\(target)\""),
+                wrapper: ["prlimit", "--nofile=64"])
+            let script = """
+                for i in $(seq 80); do exec {silent}<>/dev/tcp/${0/://}; done
+                curl --silent --noproxy '*' --max-time 60 http://$0/healthz
+                """
+            #expect(try ChildProcess.run(["bash", "-c", script, target]).output == "ok\n")
+            #expect(!daemon.errors.contains("Too many open files"))
+        }
+
         @Test func `a port that another program holds is a warning, and monitors are served once it is free`() throws {
             let other = try ControlStage(control: "http = \"\(target)\"")
             #expect(try other.ask("www.example.com").addresses.count == 2)

@@ -21,6 +21,22 @@ extension Integration {
             #expect(stage.vendor.callCount() == 1)
         }
 
+        @Test func `a signal that comes while the configuration is read first ends no server`() throws {
+            let (vendor, localDNS) = (try FakeHTTPDNS(Self.other), try FakeLocalDNS(FakeZone()))
+            let directory = try TemporaryDirectory()
+            let names = (0..<100_000).map { "192.0.2.1 host-\($0).example" }
+            let file = try directory.write(names.joined(separator: "\n"), to: "hosts")
+            let size = names.joined(separator: "\n").utf8.count
+            // The kernel counts what the process has read: the file, which is then parsed for some time.
+            let wrapper = """
+                (until awk '/^rchar/ { exit $2 < \(size) }' /proc/$$/io; do :; done; kill -HUP $$) & exec "$@"
+                """
+            let daemon = try Daemon(
+                DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest(localDNS: localDNS.address)
+                    + "[preset]\nhosts_file = \"\(file)\"\n", wrapper: ["sh", "-c", wrapper, "sh"])
+            #expect(daemon.waitForLog { $0.contains("is taken") })
+        }
+
         @Test func `what does not change retains its cache and its connections`() throws {
             let stage = try ControlStage(localDNS: FakeZone("x.corp.example", a: ["198.51.100.7"]))
             _ = try stage.ask("www.example.com")

@@ -190,6 +190,19 @@ extension Integration {
             #expect(try old.finish(within: .patience).output.contains("REPLACE=failed"))
         }
 
+        @Test func `a signal to reload is for a process that serves, of which its manager hears first`() throws {
+            let old = try played("old", "holds")
+            #expect(old.waitForOutput(.patience) { output, _ in output.contains("listening") })
+            let manager = try NotifySocket(directory.path + "/notify")
+            let new = try successor(wrapper: ["env", "NOTIFY_SOCKET=\(directory.path)/notify"])
+            #expect(old.waitForOutput(.patience) { output, _ in output.contains("prepared") })
+            new.signal(SIGHUP)
+            old.signal(SIGKILL)
+            #expect(manager.receive() == "READY=1")
+            #expect(manager.receive().hasPrefix("RELOADING=1"))
+            #expect(manager.receive() == "READY=1")
+        }
+
         @Test(arguments: [1, 3])
         func `with another number of threads every client is answered`(threads: Int) throws {
             let first = try daemon([])

@@ -9,44 +9,31 @@ import Platform
 import Scheduling
 import Upstreams
 
-/// The questions for one name, put to the sources once.
-@Loop
-final class SingleLookup {
-    private let questions: [Question]
-    /// The only source that is asked: `httpdns`, `localdns` or the name of a provider; nil: all.
-    private let via: String?
-    private let loop: EventLoop
-    private var results: [RecordType: QueryResult] = [:]
-
-    nonisolated init(_ questions: [Question], via: String?, loop: EventLoop) {
-        self.questions = questions
-        self.via = via
-        self.loop = loop
-    }
-
-    /// What was found, in the order of the questions.
-    var found: [QueryResult] { questions.compactMap { results[$0.type] } }
-
-    func run(_ settings: Configuration) async {
-        let composition = Composition(settings, loop: loop, events: .silent(on: loop))
-        let policy = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
-        var asked: [Question] = []
-        for question in questions {
-            if via == nil, let reply = composition.localAnswers().reply(to: question, policy: policy) {
-                results[question.type] = QueryResult(question: question, reply)
-            } else {
-                asked.append(question)
-            }
+extension Composition {
+    /// Puts the questions for one name to the sources, once.
+    ///
+    /// - Parameter via: the only source that is asked: `httpdns`, `localdns` or the name of a provider; nil: all.
+    /// - Returns: what was found, in the order of the questions.
+    func lookUp(_ questions: [Question], via: String?) async -> [QueryResult] {
+        let routes = Self.routes(settings, Translation(settings.answers.dns64, found: .none))
+        var results: [RecordType: QueryResult] = [:]
+        for question in questions where via == nil {
+            let reply = localAnswers().reply(to: question, policy: routes)
+            results[question.type] = reply.map { QueryResult(question: question, $0) }
         }
+        let asked = questions.filter { results[$0.type] == nil }
         // Both families in one flight, any other type in one of its own, as of clients.
         let flights = [asked.filter(\.type.isAddress)] + asked.filter { !$0.type.isAddress }.map { [$0] }
-        for questions in flights where !questions.isEmpty { await ask(questions, composition, policy) }
+        for questions in flights where !questions.isEmpty {
+            for result in await ask(questions, via: via, routes) { results[result.question.type] = result }
+        }
+        return questions.compactMap { results[$0.type] }
     }
 
     /// Asks for all of them in one flight.
-    private func ask(_ questions: [Question], _ composition: Composition, _ policy: RoutePolicy) async {
+    private func ask(_ questions: [Question], via: String?, _ routes: RoutePolicy) async -> [QueryResult] {
         let name = questions[0].name.lowercased
-        var (mode, route) = (policy.mode, policy.route(for: name, questions[0].type))
+        var (mode, route) = (routes.mode, routes.route(for: name, questions[0].type))
         var provider: String?
         switch via {
         case nil: break
@@ -54,26 +41,23 @@ final class SingleLookup {
         case "httpdns": (mode, route) = (.httpdnsOnly, .protect(explicit: true))
         case let name?: (mode, route, provider) = (.httpdnsOnly, .protect(explicit: true), name)
         }
-        let sources = ResolverPolicy(
-            localAnswers: composition.localAnswers(), routes: policy,
-            lines: composition.lines(mode: mode, onlyProvider: provider), sources: composition.sources,
-            lastResort: via == nil ? composition.lastResort() : Presets())
-        let race = SingleRace(sources, clock: loop)
+        let lastResort = via == nil ? lastResort() : Presets()
+        let policy = ResolverPolicy(
+            localAnswers: localAnswers(), routes: routes, lines: lines(mode: mode, onlyProvider: provider),
+            sources: sources, lastResort: lastResort)
+        let race = SingleRace(policy, clock: loop)
         let began = loop.now
-        await withCheckedContinuation { continuation in
-            var left = questions.count
+        return await withCheckedContinuation { continuation in
+            var results: [QueryResult] = []
             for question in questions {
-                race.ask(name, question.type, by: route) { [self] answer, source, reason in
-                    let took = loop.now - began
-                    let lastResort =
-                        answer == nil && via == nil
-                        ? composition.lastResort().answer(to: question, ttl: Reply.staleTTL) : nil
-                    results[question.type] = QueryResult(
-                        question: question,
-                        result: (answer ?? lastResort).map { .answer($0) } ?? .failure(.unusable(reason)),
-                        source: lastResort == nil ? source : SourceName(.preset), took: took)
-                    left -= 1
-                    if left == 0 { continuation.resume() }
+                race.ask(name, question.type, by: route) { answer, source, reason in
+                    let preset = answer == nil ? lastResort.answer(to: question, ttl: Reply.staleTTL) : nil
+                    results.append(
+                        QueryResult(
+                            question: question,
+                            result: (answer ?? preset).map { .answer($0) } ?? .failure(.unusable(reason)),
+                            source: preset == nil ? source : SourceName(.preset), took: loop.now - began))
+                    if results.count == questions.count { continuation.resume(returning: results) }
                 }
             }
         }
@@ -158,8 +142,8 @@ extension EventLog {
     }
 }
 
-/// The shared cache and the providers, asked once from this machine as the server would ask them: one call to each provider, of
-/// which no limit knows.
+/// The sources of a configuration, asked once from this machine as the server would ask them: by `query` for a name, by `check`
+/// and `doctor` with one call to each provider, of which no limit knows.
 ///
 /// One event loop has them all, on the thread of the caller: a process has one at a time.
 @Loop
@@ -174,17 +158,30 @@ final class SourceVisit {
     typealias Outcome = (shared: SharedExamination?, questions: [String: String?])
 
     private var outcome: Outcome = (nil, [:])
-    /// How many of them have not answered yet.
+    private var results: [QueryResult] = []
+    /// How many questions have no answer yet.
     private var left = 0
-    private let settings: Configuration
     private let loop: EventLoop
+    private lazy var composition = Composition(settings, loop: loop, events: .silent(on: loop))
+    private let settings: Configuration
 
     private nonisolated init(_ settings: Configuration, _ loop: EventLoop) {
         self.settings = settings
         self.loop = loop
     }
 
-    /// Asks. Blocks, for `patience` and the extra time of providers at most.
+    /// Puts the questions for one name to the sources. Blocks.
+    ///
+    /// - Parameter via: as of `Composition.lookUp`.
+    nonisolated static func results(
+        for questions: [Question], via: String?, by settings: Configuration
+    ) throws(SystemError) -> [QueryResult] {
+        let visit = SourceVisit(settings, try EventLoop())
+        visit.run { visit.perform { visit.results = await visit.composition.lookUp(questions, via: via) } }
+        return Loop.assumeIsolated { visit.results }
+    }
+
+    /// Asks each of the providers. Blocks, for `patience` and the extra time of providers at most.
     ///
     /// - Parameter asksShared: whether the shared cache is asked, where there is one.
     nonisolated static func outcome(
@@ -193,20 +190,22 @@ final class SourceVisit {
     ) throws(SystemError) -> Outcome {
         let asksShared = asksShared && settings.cache.shared.url != nil
         guard asksShared || !providers.isEmpty else { return (nil, [:]) }
-        let loop = try EventLoop()
-        let visit = SourceVisit(settings, loop)
-        Loop.spawn {
+        let visit = SourceVisit(settings, try EventLoop())
+        visit.run {
             for provider in providers { visit.ask(provider) }
             if asksShared { visit.askShared(within: patience) }
-            _ = loop.schedule(after: patience + extraTime) { loop.stop() }
+            _ = visit.loop.schedule(after: patience + extraTime) { visit.loop.stop() }
         }
-        loop.run()
         return Loop.assumeIsolated { visit.outcome }
+    }
+
+    private nonisolated func run(_ begin: @escaping @Sendable @Loop () -> Void) {
+        Loop.spawn { begin() }
+        loop.run()
     }
 
     private func askShared(within patience: Duration) {
         perform { [self] in
-            let composition = Composition(settings, loop: loop, events: .silent(on: loop))
             outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
         }
     }
@@ -215,9 +214,8 @@ final class SourceVisit {
         outcome.questions[provider.name] = .some("no answer in time")
         perform { [self] in
             let question = Question(name: provider.names.first ?? Self.neutralName, type: .a)
-            let lookup = SingleLookup([question], via: provider.name, loop: loop)
-            await lookup.run(settings)
-            outcome.questions[provider.name] = .some(lookup.found.compactMap(\.silence).first)
+            let found = await composition.lookUp([question], via: provider.name)
+            outcome.questions[provider.name] = .some(found.compactMap(\.silence).first)
         }
     }
 
