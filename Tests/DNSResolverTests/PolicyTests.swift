@@ -18,24 +18,6 @@ import Testing
             sources: sources)
     }
 
-    @Test @Loop func `switched off, a name goes to LocalDNS at once, also one that is cached`() async {
-        let machine = Machine()
-        #expect(await machine.ask().has("192.0.2.1"))
-        let before = machine.generation.current
-        machine.resolver.turn(on: false)
-        #expect(machine.generation.current != before)
-        #expect(await machine.ask().has("203.0.113.9"))
-        #expect(machine.vendor.asked.count == 1)
-    }
-
-    @Test @Loop func `switched on again, nothing of LocalDNS is left for protected names`() async {
-        let machine = Machine()
-        machine.resolver.turn(on: false)
-        #expect(await machine.ask().has("203.0.113.9"))
-        machine.resolver.turn(on: true)
-        #expect(await machine.ask().has("192.0.2.1"))
-    }
-
     @Test @Loop func `switching to what is already so changes nothing`() async {
         let machine = Machine()
         let before = machine.generation.current
@@ -176,21 +158,14 @@ import Testing
         #expect(machine.resolver.load.flights == 0)
     }
 
-    @Test @Loop func `answers of a provider that stays are retained over a reload`() async {
-        let machine = Machine()
-        #expect(await machine.ask().has("192.0.2.1"))
-        machine.reload()
-        #expect(await machine.ask().has("192.0.2.1"))
-        #expect(machine.vendor.asked.count == 1)
-    }
-
     @Test @Loop func `after a reload the first question lets the UDP threads serve its answer again`() async throws {
         let machine = Machine()
         _ = await machine.ask()
         machine.reload()
         #expect(try machine.hit() == nil)
-        _ = await machine.ask()
+        #expect(await machine.ask().has("192.0.2.1"))
         #expect(try machine.hit() != nil)
+        #expect(machine.vendor.asked.count == 1)
     }
 
     @Test @Loop func `answers of a provider that is gone are not used, not even stale`() async {
