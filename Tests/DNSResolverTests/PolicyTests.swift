@@ -129,35 +129,6 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...20) @Loop
-    func `however questions and switches fall, no client gets an answer of the state before`(seed: UInt64) async {
-        let machine = Machine()
-        var numbers = SeededNumbers(seed)
-        var waiting: [ClientReply] = []
-        for _ in 0..<200 {
-            switch UInt64.random(in: 0..<4, using: &numbers) {
-            case 0:
-                machine.resolver.turn(on: !machine.resolver.isOn)
-            case 1:
-                let delay = Duration.milliseconds(Int.random(in: 0...40, using: &numbers))
-                machine.vendor.behaviour = .addresses("192.0.2.1", after: delay)
-                machine.localDNS.behaviour = .addresses("203.0.113.9", after: delay / 2)
-            case 2:
-                waiting.append(machine.start("n\(Int.random(in: 0..<4, using: &numbers)).example.com"))
-            default:
-                await machine.clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &numbers)))
-            }
-            for reply in waiting where reply.response != nil {
-                #expect(reply.has(machine.resolver.isOn ? "192.0.2.1" : "203.0.113.9"))
-            }
-            waiting.removeAll { $0.response != nil }
-        }
-        machine.resolver.turn(on: true)
-        await machine.clock.advance(by: .milliseconds(100))
-        #expect(waiting.allSatisfy { $0.has("192.0.2.1") })
-        #expect(machine.resolver.load.flights == 0)
-    }
-
     @Test @Loop func `after a reload the first question lets the UDP threads serve its answer again`() async throws {
         let machine = Machine()
         _ = await machine.ask()

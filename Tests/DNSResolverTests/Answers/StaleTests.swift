@@ -18,21 +18,6 @@ import Testing
         return machine
     }
 
-    @Test(arguments: [true, false]) @Loop
-    func `a provider whose calls are used up fails no name while LocalDNS, or an answer past its TTL, is right`(
-        isLocalDNSThere: Bool
-    ) async {
-        let machine = await outage()
-        machine.provider.unavailability = "its daily_limit of 5 calls is reached"
-        if isLocalDNSThere { machine.localDNS.behaviour = .addresses("192.0.2.1") }
-        let before = machine.vendor.asked.count
-        for _ in 0..<20 {
-            #expect(await machine.ask().has("192.0.2.1"))
-            await machine.clock.advance(by: .seconds(60))
-        }
-        #expect(machine.vendor.asked.count == before)
-    }
-
     @Test @Loop func `a flush takes the stale answer that a race under way has given, too`() async {
         let machine = Machine(policy: RoutePolicy(bypass: [.root]))
         for type in [RecordType.a, .aaaa] { _ = await machine.ask("www.example.com", type) }
@@ -90,17 +75,6 @@ import Testing
         await machine.clock.advance(by: .milliseconds(700))
         #expect(machine.resolver.load.flights == 0)
         #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("192.0.2.7")])
-    }
-
-    @Test @Loop func `a stale name that does not exist says so, with an extended error of its own`() async throws {
-        let machine = Machine()
-        machine.vendor.behaviour = .denial()
-        _ = await machine.ask()
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(61))
-        let reply = await machine.ask()
-        #expect(reply.isStale && reply.packed?.responseCode == .nameError)
-        #expect(reply.response?.extendedError?.code == .staleNXDomainAnswer)
     }
 
     @Test(arguments: [ResponseCode.nameError, .noError]) @Loop

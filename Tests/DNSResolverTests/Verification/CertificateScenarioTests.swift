@@ -51,45 +51,6 @@ import Testing
     }
 
     @Test(arguments: [false, true], [false, true]) @Loop
-    func `HTTPDNS is silent: of a name with IPv4 alone both families are answered after 0.9 s`(
-        listed: Bool, isTogether: Bool
-    ) async throws {
-        let protect = listed ? [try Name("example.com")] : []
-        let machine = Machine(
-            policy: RoutePolicy(protect: NameList(protect)), check: .auto,
-            answersBothFamilies: isTogether)
-        machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(100))
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .addresses(Self.given, ttl: 600)
-        let (a, aaaa) = (machine.start(), machine.start("www.example.com", .aaaa))
-        for _ in 0..<23 { await machine.clock.advance(by: .milliseconds(100)) }
-        #expect(a.has(Self.given) && a.waited == .milliseconds(900))
-        #expect(aaaa.isNoData)
-        #expect(aaaa.waited == .milliseconds(900))
-        // HTTPDNS may know addresses of that family.
-        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
-        await machine.clock.advance(by: .seconds(30))
-        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
-    }
-
-    @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
-    func `a listed name that HTTPDNS calls empty and LocalDNS denies is denied, for 30 s`(code: ResponseCode)
-        async throws
-    {
-        let machine = try machine(listed: true, server: .honest)
-        machine.vendor.behaviour = .unknown()
-        machine.localDNS.behaviour = .denial(code)
-        let reply = await machine.ask()
-        #expect(reply.packed?.responseCode == code && reply.packed?.counts == .init(authority: 1))
-        await machine.clock.advance(by: .milliseconds(26_900))
-        #expect(await machine.ask().response?.kind == .cache)
-        #expect(machine.vendor.asked.count == 1)
-        await machine.clock.advance(by: .milliseconds(3_100))
-        #expect(await machine.ask().packed?.responseCode == code)
-        #expect(machine.vendor.asked.count == 2)
-    }
-
-    @Test(arguments: [false, true], [false, true]) @Loop
     func `LocalDNS cannot end the use of a stale answer alone: by a denial, or by a forged address`(
         listed: Bool, denies: Bool
     ) async throws {
@@ -119,15 +80,6 @@ import Testing
         // The server can be reached again.
         machine.handshake.servers[Self.given] = .honest
         #expect(await machine.ask().has(Self.given))
-    }
-
-    @Test @Loop func `of several addresses the forged one is missing, and the verified stand alone`() async throws {
-        let machine = try machine(server: .hijacker)
-        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
-        machine.handshake.servers["203.0.113.10"] = .honest
-        cutHTTPDNS(machine)
-        let reply = await machine.ask()
-        #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
     }
 
     @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
@@ -216,16 +168,6 @@ import Testing
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: .milliseconds(3_100))
         #expect(await machine.ask().has("192.0.2.1"))
-    }
-
-    @Test @Loop func `LocalDNS first: names without TLS that are configured count as verified, unchecked`() async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, unverified: [try Name("example.com")], server: .hijacker)
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given) && reply.waited == .zero)
-        await machine.clock.advance(by: .seconds(539))
-        #expect(await machine.ask().response?.kind == .cache)
-        #expect(machine.handshake.attempts.isEmpty && machine.vendor.asked.isEmpty)
     }
 
     @Test @Loop func `LocalDNS first: what comes after a flush for the family that was cached is cached`() async throws

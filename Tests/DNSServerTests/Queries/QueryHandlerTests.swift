@@ -149,8 +149,6 @@ struct QueryHandlerTests {
         #expect(try handle(query([2: 0x81]), from: "192.0.2.1").disposition == .ignore)
     }
 
-    // MARK: Message rules
-
     // MARK: Access
 
     @Test func `a client that is not allowed is refused with an extended error`() throws {
