@@ -79,6 +79,20 @@ import Testing
         #expect(seconds <= 31)
     }
 
+    @Test @Loop func `what says "not so fast" is not awaited, and its answer counts when it comes`() async {
+        let network = Network()
+        network.first.behaviour = .addresses("192.0.2.1", after: .milliseconds(250))
+        network.first.delay = .milliseconds(20)
+        network.second.behaviour = .silence
+        await network.fly()
+        await network.clock.advance(by: .milliseconds(19))
+        #expect(network.second.asked.isEmpty)
+        await network.clock.advance(by: .milliseconds(1))
+        #expect(network.second.asked.count == 1)
+        await network.clock.advance(by: .milliseconds(230))
+        #expect(network.addresses(.a) == ["192.0.2.1"])
+    }
+
     @Test @Loop func `in mode httpdns-only a name that no provider is for has failed, it is not empty`() async throws {
         let network = Network()
         network.mode = .httpdnsOnly
