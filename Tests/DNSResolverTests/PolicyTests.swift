@@ -18,24 +18,6 @@ import Testing
             sources: sources)
     }
 
-    @Test @Loop func `switched off, a name goes to LocalDNS at once, also one that is cached`() async {
-        let machine = Machine()
-        #expect(await machine.ask().has("192.0.2.1"))
-        let before = machine.generation.current
-        machine.resolver.turn(on: false)
-        #expect(machine.generation.current != before)
-        #expect(await machine.ask().has("203.0.113.9"))
-        #expect(machine.vendor.asked.count == 1)
-    }
-
-    @Test @Loop func `switched on again, nothing of LocalDNS is left for protected names`() async {
-        let machine = Machine()
-        machine.resolver.turn(on: false)
-        #expect(await machine.ask().has("203.0.113.9"))
-        machine.resolver.turn(on: true)
-        #expect(await machine.ask().has("192.0.2.1"))
-    }
-
     @Test @Loop func `switching to what is already so changes nothing`() async {
         let machine = Machine()
         let before = machine.generation.current
@@ -147,50 +129,14 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...20) @Loop
-    func `however questions and switches fall, no client gets an answer of the state before`(seed: UInt64) async {
-        let machine = Machine()
-        var numbers = SeededNumbers(seed)
-        var waiting: [ClientReply] = []
-        for _ in 0..<200 {
-            switch UInt64.random(in: 0..<4, using: &numbers) {
-            case 0:
-                machine.resolver.turn(on: !machine.resolver.isOn)
-            case 1:
-                let delay = Duration.milliseconds(Int.random(in: 0...40, using: &numbers))
-                machine.vendor.behaviour = .addresses("192.0.2.1", after: delay)
-                machine.localDNS.behaviour = .addresses("203.0.113.9", after: delay / 2)
-            case 2:
-                waiting.append(machine.start("n\(Int.random(in: 0..<4, using: &numbers)).example.com"))
-            default:
-                await machine.clock.advance(by: .milliseconds(Int.random(in: 0...20, using: &numbers)))
-            }
-            for reply in waiting where reply.response != nil {
-                #expect(reply.has(machine.resolver.isOn ? "192.0.2.1" : "203.0.113.9"))
-            }
-            waiting.removeAll { $0.response != nil }
-        }
-        machine.resolver.turn(on: true)
-        await machine.clock.advance(by: .milliseconds(100))
-        #expect(waiting.allSatisfy { $0.has("192.0.2.1") })
-        #expect(machine.resolver.load.flights == 0)
-    }
-
-    @Test @Loop func `answers of a provider that stays are retained over a reload`() async {
-        let machine = Machine()
-        #expect(await machine.ask().has("192.0.2.1"))
-        machine.reload()
-        #expect(await machine.ask().has("192.0.2.1"))
-        #expect(machine.vendor.asked.count == 1)
-    }
-
     @Test @Loop func `after a reload the first question lets the UDP threads serve its answer again`() async throws {
         let machine = Machine()
         _ = await machine.ask()
         machine.reload()
         #expect(try machine.hit() == nil)
-        _ = await machine.ask()
+        #expect(await machine.ask().has("192.0.2.1"))
         #expect(try machine.hit() != nil)
+        #expect(machine.vendor.asked.count == 1)
     }
 
     @Test @Loop func `answers of a provider that is gone are not used, not even stale`() async {

@@ -51,69 +51,6 @@ import Testing
         #expect(machine.vendor.asked.count == 1)
     }
 
-    @Test @Loop func `an answer that has just expired is served after 200 ms when the refresh is slow`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(70))
-        machine.silenceEverything()
-        let reply = await machine.ask()
-        #expect(reply.isStale && reply.has("192.0.2.1"))
-        #expect(reply.waited == .milliseconds(200))
-        #expect(reply.response?.extendedError?.code == .staleAnswer)
-    }
-
-    @Test(arguments: [Mode.httpdnsFirst, .httpdnsOnly]) @Loop
-    func `a name that the provider calls empty without a reason is NODATA where LocalDNS says so too, else SERVFAIL`(
-        mode: Mode
-    ) async {
-        let machine = Machine(policy: RoutePolicy(mode: mode))
-        (machine.vendor.behaviour, machine.localDNS.behaviour) = (.unknown(), .addressList([], after: .zero, ttl: 60))
-        let reply = await machine.ask()
-        #expect(reply.packed?.counts == (mode == .httpdnsFirst ? .init(authority: 1) : nil))
-        #expect(reply.response?.responseCode == (mode == .httpdnsFirst ? .noError : .serverFailure))
-    }
-
-    @Test(arguments: [false, true]) @Loop
-    func `LocalDNS gives no address of a family that is empty at the provider that knows the other one`(
-        atOnce: Bool
-    ) async {
-        let machine = Machine(answersBothFamilies: false)
-        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v4(0xc000_0201)], ttl: 60))
-        machine.vendor.behaviour = .reply(after: .zero, [.a: addresses, .aaaa: .indeterminateEmpty(ttl: nil)])
-        machine.vendor.slow = [.a: .milliseconds(50)]
-        let first = machine.start()
-        if !atOnce { await machine.clock.advance(by: .milliseconds(50)) }
-        let reply = await machine.ask("www.example.com", .aaaa)
-        #expect(first.has("192.0.2.1"))
-        #expect(reply.isNoData)
-    }
-
-    @Test(arguments: [(RecordType.a, RecordType.aaaa), (.aaaa, .a)], [Duration.zero, .milliseconds(400)]) @Loop
-    func `a family that is empty without a reason is NODATA if the provider, asked for the other one then, has that`(
-        types: (asked: RecordType, other: RecordType), slow: Duration
-    ) async {
-        let machine = Machine(answersBothFamilies: false)
-        let address = types.other == .a ? IPAddress.v4(0xc000_0201) : .v6(0x2001_0db8 << 96 | 1)
-        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [address], ttl: 60))
-        machine.vendor.behaviour = .reply(
-            after: .zero, [types.other: addresses, types.asked: .indeterminateEmpty(ttl: nil)])
-        machine.vendor.slow = [types.other: slow]
-        let reply = await machine.ask("www.example.com", types.asked)
-        #expect(reply.isNoData)
-        // Both are cached.
-        #expect(await machine.ask("www.example.com", types.other).has(types.other == .a ? "192.0.2.1" : "2001:db8::1"))
-        #expect(machine.vendor.asked.count == 2)
-    }
-
-    @Test @Loop
-    func `of a name that a provider has nothing of one call asks for the other family, and LocalDNS's is given`() async
-    {
-        let machine = Machine(answersBothFamilies: false)
-        machine.vendor.behaviour = .unknown()
-        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::9"))
-        #expect(machine.vendor.asked.count == 2)
-    }
-
     @Test(arguments: [(false, ExtendedError.Code.networkError), (true, .noReachableAuthority)]) @Loop
     func `when no upstream answers the client gets SERVFAIL with a reason by 2.3 s`(
         isSilent: Bool, code: ExtendedError.Code
@@ -167,39 +104,19 @@ import Testing
         #expect(machine.vendor.asked.count == asked)
     }
 
-    /// A machine whose vendor failed, and may be probed now; each of `names` is asked for at once.
-    @Loop private func probedMachine(
-        of names: [String], mode: Mode = .httpdnsOnly, _ behaviour: FakeBehaviour
-    ) async -> (machine: Machine, replies: [ClientReply]) {
-        let machine = Machine(policy: RoutePolicy(mode: mode))
+    @Test @Loop func `questions that come while the vendor is probed are asked as soon as it is back`() async {
+        let machine = Machine(policy: RoutePolicy(mode: .httpdnsOnly))
         machine.failEverything()
         _ = await machine.ask()
         await machine.clock.advance(by: .seconds(2))
-        machine.vendor.behaviour = behaviour
-        machine.localDNS.behaviour = .addresses("203.0.113.9")
-        let replies = names.map { machine.start($0) }
+        machine.vendor.behaviour = .addresses("192.0.2.1", after: .milliseconds(100))
+        let replies = ["a.example", "b.example", "c.example"].map { machine.start($0) }
         await machine.clock.advance(by: .zero)
-        return (machine, replies)
-    }
-
-    @Test @Loop func `questions that come while the vendor is probed are asked as soon as it is back`() async {
-        let (machine, replies) = await probedMachine(
-            of: ["a.example", "b.example", "c.example"], .addresses("192.0.2.1", after: .milliseconds(100)))
         #expect(machine.vendor.probes.count == 2)
         await machine.clock.advance(by: .milliseconds(100))
         #expect(machine.vendor.asked.count == 1 + 3)
         await machine.clock.advance(by: .milliseconds(100))
         #expect(replies.allSatisfy { $0.has("192.0.2.1") })
-    }
-
-    @Test @Loop func `a vendor that is not back is probed once, and all questions that waited fail at once`() async {
-        let (machine, replies) = await probedMachine(
-            of: ["a.example", "b.example"], .failure(.network("refused"), after: .milliseconds(400)))
-        await machine.clock.advance(by: .milliseconds(399))
-        #expect(replies.allSatisfy { $0.response == nil })
-        await machine.clock.advance(by: .milliseconds(1))
-        #expect(replies.allSatisfy { $0.failure == .serverFailure })
-        #expect(machine.vendor.asked.count == 1 && machine.vendor.probes.count == 2)
     }
 
     @Test @Loop func `once an older answer is removed, what had failed for its sake is asked for again`() async {

@@ -56,7 +56,6 @@ struct Search {
     private let limit: Int
     private var seen: Set<Int> = []
     private var waiting: [Entry] = []
-    private var isTimeLeft = true
     private(set) var steps = 0
     private(set) var findings: [String: Finding] = [:]
 

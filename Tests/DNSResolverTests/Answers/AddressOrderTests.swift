@@ -18,11 +18,6 @@ import Testing
         return machine
     }
 
-    /// Puts the same policy in force again, as a reload does.
-    @Loop private func reload(_ machine: Machine) {
-        machine.reload()
-    }
-
     private func presets(_ name: String) throws -> Presets {
         var presets = Presets()
         presets.add(try Name(name), addresses: Self.texts.compactMap { IPAddress($0) })
@@ -68,11 +63,11 @@ import Testing
         let machine = machine()
         #expect(await machine.ask().packed?.rotates == true)
         machine.store.rotatesAddresses = false
-        reload(machine)
+        machine.reload()
         #expect(await machine.ask().packed?.rotates == false)
         #expect(await machine.ask().packed?.rotates == false)
         machine.store.rotatesAddresses = true
-        reload(machine)
+        machine.reload()
         #expect(await machine.ask().packed?.rotates == true)
         #expect(machine.vendor.asked.count == 1)
     }

@@ -50,16 +50,6 @@ import Testing
         #expect(try machine.hit("www.example.com", .aaaa)?.answers.map(\.ttl) == [60])
     }
 
-    @Test @Loop func `a name that was asked for once is not refreshed by its first question`() async throws {
-        let machine = Machine()
-        _ = await machine.ask()
-        await machine.clock.advance(by: .seconds(55))
-        #expect(await machine.ask().has("192.0.2.1"))
-        #expect(machine.vendor.asked.count == 1)
-        #expect(await machine.ask().has("192.0.2.1"))
-        #expect(machine.vendor.asked.count == 2)
-    }
-
     @Test @Loop func `a refresh that fails is not repeated, and the answer lives to its end`() async throws {
         let machine = try await popular()
         await machine.clock.advance(by: .seconds(55))
@@ -86,29 +76,11 @@ import Testing
         #expect(await machine.ask().has("192.0.2.1"))
     }
 
-    @Test @Loop func `a thousand questions in the last tenth make one call`() async throws {
-        let machine = try await popular()
-        await machine.clock.advance(by: .seconds(55))
-        machine.vendor.behaviour = .addresses("192.0.2.7", after: .milliseconds(300))
-        for _ in 0..<1_000 { machine.start() }
-        await machine.clock.advance(by: .milliseconds(300))
-        #expect(machine.vendor.asked.count == 2)
-    }
-
     @Test @Loop func `switched off, an answer is served by the threads to its end`() async throws {
         let machine = try await popular(FreshnessPolicy(prefetches: false))
         await machine.clock.advance(by: .seconds(59))
         #expect(try machine.hit() != nil)
         #expect(machine.vendor.asked.count == 1)
-    }
-
-    @Test @Loop func `an answer of few seconds is not prefetched`() async throws {
-        let machine = Machine()
-        machine.vendor.behaviour = .addresses("192.0.2.1", ttl: 9)
-        _ = await machine.ask()
-        _ = try machine.hit()
-        await machine.clock.advance(by: .seconds(8))
-        #expect(try machine.hit() != nil)
     }
 
     @Test @Loop func `what a rule of the resolver made is not refreshed`() async throws {

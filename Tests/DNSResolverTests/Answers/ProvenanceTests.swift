@@ -114,12 +114,6 @@ import Testing
         #expect(await why("other.example.com", machine) == ["route=protect state=not-cached"])
     }
 
-    @Test @Loop func `letter case does not matter`() async {
-        let machine = Machine()
-        _ = await machine.ask()
-        #expect(await why("WWW.Example.COM", machine).count == 2)
-    }
-
     @Test @Loop func `an answer past its TTL is called stale`() async {
         let machine = Machine()
         _ = await machine.ask()
@@ -135,13 +129,6 @@ import Testing
         machine.resolver.turn(on: false)
         #expect(await why("www.example.com", machine).first?.contains("route=bypass") == true)
         #expect(await why("www.example.com", machine).first?.contains("state=unusable") == true)
-    }
-
-    @Test @Loop func `for a name that is not cached it shows the route, and no upstream is asked`() async {
-        let machine = Machine(policy: RoutePolicy(bypass: [(try? Name("lan.example")) ?? .root]))
-        #expect(await why("www.example.com", machine) == ["route=protect state=not-cached"])
-        #expect(await why("printer.lan.example", machine) == ["route=bypass state=not-cached"])
-        #expect(machine.vendor.asked.isEmpty && machine.localDNS.asked.isEmpty)
     }
 
     @Test @Loop func `a name that is answered here is said to be`() async {

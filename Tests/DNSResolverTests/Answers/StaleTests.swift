@@ -18,21 +18,6 @@ import Testing
         return machine
     }
 
-    @Test(arguments: [true, false]) @Loop
-    func `a provider whose calls are used up fails no name while LocalDNS, or an answer past its TTL, is right`(
-        isLocalDNSThere: Bool
-    ) async {
-        let machine = await outage()
-        machine.provider.unavailability = "its daily_limit of 5 calls is reached"
-        if isLocalDNSThere { machine.localDNS.behaviour = .addresses("192.0.2.1") }
-        let before = machine.vendor.asked.count
-        for _ in 0..<20 {
-            #expect(await machine.ask().has("192.0.2.1"))
-            await machine.clock.advance(by: .seconds(60))
-        }
-        #expect(machine.vendor.asked.count == before)
-    }
-
     @Test @Loop func `a flush takes the stale answer that a race under way has given, too`() async {
         let machine = Machine(policy: RoutePolicy(bypass: [.root]))
         for type in [RecordType.a, .aaaa] { _ = await machine.ask("www.example.com", type) }
@@ -92,44 +77,6 @@ import Testing
         #expect(try machine.hit()?.answers.compactMap(\.address) == [IPAddress("192.0.2.7")])
     }
 
-    @Test @Loop func `while no source answers a refresh is tried each second at most, and delays no client`() async {
-        let machine = await outage()
-        machine.failEverything()
-        var attempts: [Duration] = []
-        let began = machine.clock.now
-        var asked = machine.vendor.asked.count + machine.localDNS.asked.count
-        for _ in 0..<190 {
-            let reply = await machine.ask()
-            #expect(reply.isStale && reply.waited.map { $0 <= .milliseconds(200) } == true)
-            let now = machine.vendor.asked.count + machine.localDNS.asked.count
-            if now > asked { attempts.append(machine.clock.now - began) }
-            asked = now
-            await machine.clock.advance(by: .milliseconds(100))
-        }
-        #expect((8...24).contains(attempts.count))
-    }
-
-    @Test @Loop func `it is given up when its window is over, and not a second before`() async {
-        // TTL 60 s: max(1 h, min(1 d, 100 x 60 s)) past expiry.
-        let machine = await outage()
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(6_000 - 10))
-        #expect(await machine.ask().isStale)
-        await machine.clock.advance(by: .seconds(1))
-        #expect(await machine.ask().failure == .serverFailure)
-    }
-
-    @Test @Loop func `a stale name that does not exist says so, with an extended error of its own`() async throws {
-        let machine = Machine()
-        machine.vendor.behaviour = .denial()
-        _ = await machine.ask()
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(61))
-        let reply = await machine.ask()
-        #expect(reply.isStale && reply.packed?.responseCode == .nameError)
-        #expect(reply.response?.extendedError?.code == .staleNXDomainAnswer)
-    }
-
     @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
     func `a stale denial of LocalDNS is no answer for a protected name`(code: ResponseCode) async throws {
         let machine = Machine()
@@ -158,13 +105,5 @@ import Testing
         machine.failEverything()
         await machine.clock.advance(by: .seconds(70))
         #expect(await machine.ask().has("192.0.2.1") == false)
-    }
-
-    @Test @Loop func `switched off, an expired answer is none`() async {
-        let machine = Machine(freshness: FreshnessPolicy(staleMax: .zero))
-        _ = await machine.ask()
-        machine.failEverything()
-        await machine.clock.advance(by: .seconds(61))
-        #expect(await machine.ask().failure == .serverFailure)
     }
 }

@@ -68,14 +68,4 @@ import Testing
         #expect(machine.resolver.lastResortAnswers == 1)
         #expect(await machine.ask("www.example.com", .aaaa).packed?.counts == .init(authority: 1))
     }
-
-    @Test @Loop func `the last resort goes before an unverified answer of LocalDNS for a protected name`() async {
-        let machine = Machine(lastResort: presets("www.example.com", "198.51.100.7"))
-        machine.vendor.behaviour = .failure(.network("refused"))
-        #expect(await machine.ask().has("198.51.100.7"))
-        #expect(await machine.ask("other.example.com").has("203.0.113.9"))
-        machine.vendor.behaviour = .addresses("192.0.2.1")
-        await machine.clock.advance(by: .seconds(6))
-        #expect(await machine.ask().has("192.0.2.1"))
-    }
 }

@@ -115,7 +115,6 @@ extension Chronicle.Reign {
     var asksLocalDNSFirst: Bool { mode == .localDNSFirst }
     var asksLocalDNSLater: Bool { mode == .httpdnsFirst }
     var asksLocalDNS: Bool { mode != .httpdnsOnly }
-    var givesBothFamilies: Bool { policy.families == .both }
     /// Whether the other family is preferred to this one.
     func yields(_ type: RecordType) -> Bool { policy.families.yielding == type }
     /// `cache.stale.wait`, and whether there are stale answers.

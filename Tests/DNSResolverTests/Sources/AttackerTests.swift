@@ -120,25 +120,4 @@ import Testing
             await machine.clock.advance(by: .seconds(4))
         }
     }
-
-    // MARK: Hedging
-
-    /// Two providers, and a question sent to the first of them.
-    @Loop private func fly(_ network: LookupNetwork, metered: Bool = false) async {
-        await network.fly(providers: [
-            FakeProvider("first", addresses: [network.first, network.forwarder]),
-            FakeProvider("second", addresses: [network.second], mayHedge: !metered),
-        ])
-    }
-
-    @Test @Loop func `a metered provider is spared as a hedge, and asked once the others have failed`() async {
-        let network = LookupNetwork()
-        network.first.behaviour = .failure(.timeout, after: .milliseconds(400))
-        network.forwarder.behaviour = .failure(.timeout, after: .milliseconds(300))
-        await fly(network, metered: true)
-        await network.clock.advance(by: .milliseconds(699))
-        #expect(network.forwarder.asked.count == 1 && network.second.asked.isEmpty)
-        await network.clock.advance(by: .milliseconds(1))
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
 }

@@ -74,20 +74,6 @@ import Testing
         #expect(await machine.ask(from: Self.local).failure == .serverFailure)
     }
 
-    @Test @Loop func `after a change of network or policy too each gets its own`() async {
-        let machine = machine()
-        tell("192.0.2.1", machine)
-        #expect(await machine.ask(from: Self.first).has("192.0.2.1"))
-        tell("192.0.2.2", machine)
-        #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
-        machine.failEverything()
-        machine.resolver.networkChanged()
-        #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
-        machine.reload()
-        #expect(await machine.ask(from: Self.neighbour).has("192.0.2.1"))
-        #expect(await machine.ask(from: Self.second).has("192.0.2.2"))
-    }
-
     @Test @Loop func `what LocalDNS answers as fallback is cached by network, no name both ways`() async throws {
         let machine = machine()
         machine.vendor.behaviour = .failure(.network("refused"))

@@ -96,13 +96,6 @@ import Testing
         #expect(machine.localDNS.asked.isEmpty)
     }
 
-    @Test(arguments: [false, true]) @Loop
-    func `outside the search domains a denial is final`(listed: Bool) async throws {
-        let machine = try machine(listed: listed, searchDomains: ["other.example"])
-        #expect(await machine.ask().packed?.responseCode == .nameError)
-        #expect(machine.localDNS.asked.isEmpty)
-    }
-
     // MARK: Cached denials
 
     @Test(arguments: [false, true]) @Loop

@@ -10,23 +10,6 @@ import Testing
 @Suite(.onLoop) struct SourceLinesTests {
     private typealias Network = LookupNetwork
 
-    @Test @Loop func `a healthy service answers both families with one call, and LocalDNS is not asked`() async {
-        let network = Network()
-        await network.fly()
-        #expect(network.addresses(.a) == ["192.0.2.1"])
-        #expect(network.addresses(.aaaa) == ["2001:db8::1"])
-        #expect(network.first.asked.count == 1)
-        #expect(network.second.asked.isEmpty && network.localDNS.asked.isEmpty)
-        #expect(network.finished)
-    }
-
-    @Test @Loop func `an address that fails at once is followed by the next one at once`() async {
-        let network = Network()
-        network.first.behaviour = .failure(.network("connection refused"))
-        await network.fly()
-        #expect(network.addresses(.a) == ["192.0.2.2"])
-    }
-
     @Test @Loop func `a silent first address is detected though the second one always answers in time`() async {
         let network = Network()
         network.first.behaviour = .silence
@@ -365,14 +348,5 @@ import Testing
         await network.fly([type])
         #expect(network.emptyTTL(type) == 5)
         #expect(network.localDNS.asked.isEmpty && network.first.asked.count == (anyType ? 1 : 0))
-    }
-
-    @Test @Loop func `a type that no provider answers goes to LocalDNS`() async {
-        let network = Network()
-        network.localDNS.behaviour = .reply(
-            after: .zero, [.mx: .answer(.negative(name: .root, ttl: 60))])
-        await network.fly([.mx])
-        #expect(network.localDNS.asked.map(\.types) == [[.mx]])
-        #expect(network.first.asked.isEmpty)
     }
 }

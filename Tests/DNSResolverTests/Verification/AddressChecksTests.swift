@@ -56,17 +56,6 @@ import Testing
         #expect(bench.handshake.attempts == [.init(address: "192.0.2.1", port: 443, name: "www.example.com")])
     }
 
-    @Test @Loop func `a slow server is known when it is asked for again`() async {
-        let bench = Bench()
-        bench.begin("192.0.2.1", at: .init(.verified, after: .milliseconds(900)))
-        await bench.advance(900)
-        #expect(bench.verdicts == ["192.0.2.1": .unchecked])
-        bench.begin("192.0.2.1", as: "again")
-        await bench.advance()
-        #expect(bench.verdicts["again"] == .verified)
-        #expect(bench.handshake.attempts.count == 1)
-    }
-
     @Test @Loop func `a verdict that is known is reported, but not before the request returns`() async {
         let bench = Bench()
         bench.begin("192.0.2.1", at: .honest)
@@ -246,38 +235,6 @@ import Testing
         bench.begin("198.51.100.1", at: .honest, from: "192.0.2.1")
         await bench.advance()
         #expect(bench.verdicts["198.51.100.1"] == .verified)
-    }
-
-    /// Each 0.1 s 40 names of the hijacker's, each with a silent address of its own, and one honest name for each of
-    /// `clients`, at a new address that answers after 200 ms; the hijacker's names are asked for by 192.0.2.66.
-    ///
-    /// - Returns: how many of the honest names were verified in the time of their question, of how many.
-    @Loop private func flood(_ bench: Bench, honest clients: [String], rounds: Int) async -> (verified: Int, all: Int) {
-        for round in 0..<rounds {
-            for (number, client) in clients.enumerated() {
-                let address = "198.51.\(round).\(number + 1)"
-                bench.handshake.servers[address] = .init(.verified, after: .milliseconds(200))
-                bench.begin(
-                    address, "h.example.net", within: Duration.milliseconds(2_250), from: client,
-                    as: "honest \(address)")
-            }
-            for number in 0..<40 {
-                let address = "10.\(round).\(number).1"
-                bench.begin(
-                    address, "n.example.com", at: .silent, within: Duration.milliseconds(2_250), from: "192.0.2.66")
-            }
-            await bench.advance(100)
-        }
-        await bench.advance(4_000)
-        let honest = bench.verdicts.filter { $0.key.hasPrefix("honest") }.values
-        #expect(bench.checks.pending.isEmpty)
-        return (honest.count { $0 == .verified }, honest.count)
-    }
-
-    @Test @Loop func `40 new silent addresses each 0.1 s of one client leave no honest check of others unmade`() async {
-        let bench = Bench()
-        let (verified, all) = await flood(bench, honest: ["192.0.2.1", "192.0.2.2", "2001:db8::1"], rounds: 50)
-        #expect(verified == all && all == 150)
     }
 
     @Test @Loop func `a silent address is one without TLS for 30 s, for all names, and then checked again`() async {

@@ -64,44 +64,4 @@ import Testing
         }
         #expect(verified == load.names)
     }
-
-    @Test(arguments: [false, true], [false, true]) @Loop
-    func `HTTPDNS is black-holed: of 100 names with their own addresses no forged one is given, and every honest one`(
-        listed: Bool, isHonest: Bool
-    ) async throws {
-        let machine = try machine(listed: listed, .honest)
-        machine.vendor.behaviour = .silence
-        let outcome = isHonest ? HandshakeOutcome.verified : FakeHandshake.Server.hijacker.outcome
-        let own = (1...100).map { ["198.51.100.\($0)", "2001:db8:1::\($0)"] }
-        for address in own.joined() { machine.handshake.servers[address] = .init(outcome, after: .milliseconds(150)) }
-        var replies: [(reply: ClientReply, own: String)] = []
-        for (number, addresses) in own.enumerated() {
-            for (type, address) in zip([RecordType.a, .aaaa], addresses) {
-                replies.append((machine.start("n\(number).example.com", type), address))
-            }
-            await machine.clock.advance(by: .milliseconds(1))
-        }
-        // LocalDNS is asked for each name 0.3 s after the name was.
-        await machine.clock.advance(by: .milliseconds(199))
-        for addresses in own {
-            machine.localDNS.behaviour = .addressList(addresses, after: .zero, ttl: 60)
-            await machine.clock.advance(by: .milliseconds(1))
-        }
-        await machine.clock.advance(by: Budget.answer)
-        #expect(replies.count { $0.reply.has($0.own) } == (isHonest ? 200 : 0))
-        #expect(replies.allSatisfy { $0.reply.response != nil && $0.reply.waited ?? .seconds(9) <= Budget.answer })
-    }
-
-    @Test @Loop func `an answer with a verified address waits for its silent ones for 0.3 s at most`() async throws {
-        let machine = try machine(listed: false, .honest)
-        machine.localDNS.behaviour = .addresses("203.0.113.7", Self.addresses[0], "203.0.113.8")
-        for address in ["203.0.113.7", "203.0.113.8"] { machine.handshake.servers[address] = .silent }
-        let reply = await machine.ask()
-        #expect(reply.has(Self.addresses[0]) && !reply.has("203.0.113.7"))
-        #expect(reply.waited == .milliseconds(300))
-        // The silent ones are checked to the end, so that their verdicts are known.
-        await machine.clock.advance(by: AddressChecks.longest)
-        let again = await machine.ask("other.example.com")
-        #expect(again.has(Self.addresses[0]) && again.waited == .zero)
-    }
 }

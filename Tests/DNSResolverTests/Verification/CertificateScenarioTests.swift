@@ -50,81 +50,6 @@ import Testing
         #expect(machine.handshake.attempts.count == 2)
     }
 
-    /// Asks for both families of a name whose AAAA LocalDNS denies, and HTTPDNS is silent.
-    @Loop private func askBothFamilies(_ machine: Machine, ttl: UInt32 = 600) async -> (
-        a: ClientReply, aaaa: ClientReply
-    ) {
-        machine.vendor.behaviour = .silence
-        machine.localDNS.behaviour = .addresses(Self.given, ttl: ttl)
-        let a = machine.start()
-        let aaaa = machine.start("www.example.com", .aaaa)
-        for _ in 0..<23 { await machine.clock.advance(by: .milliseconds(100)) }
-        return (a, aaaa)
-    }
-
-    @Test(arguments: [false, true], [false, true]) @Loop
-    func `HTTPDNS is silent: of a name with IPv4 alone both families are answered after 0.9 s`(
-        listed: Bool, isTogether: Bool
-    ) async throws {
-        let protect = listed ? [try Name("example.com")] : []
-        let machine = Machine(
-            policy: RoutePolicy(protect: NameList(protect)), check: .auto,
-            answersBothFamilies: isTogether)
-        machine.handshake.servers[Self.given] = .init(.verified, after: .milliseconds(100))
-        let (a, aaaa) = await askBothFamilies(machine)
-        #expect(a.has(Self.given) && a.waited == .milliseconds(900))
-        #expect(aaaa.isNoData)
-        #expect(aaaa.waited == .milliseconds(900))
-        // HTTPDNS may know addresses of that family.
-        machine.vendor.behaviour = .addresses("192.0.2.1", "2001:db8::1")
-        await machine.clock.advance(by: .seconds(30))
-        #expect(await machine.ask("www.example.com", .aaaa).has("2001:db8::1"))
-    }
-
-    @Test @Loop func `HTTPDNS is silent: both families are answered where nothing may be cached`() async throws {
-        let machine = try machine(server: .honest)
-        let (a, aaaa) = await askBothFamilies(machine, ttl: 0)
-        #expect(a.has(Self.given) && a.waited == .milliseconds(900))
-        #expect(aaaa.isNoData)
-    }
-
-    @Test(arguments: [Duration.milliseconds(400), .seconds(10)]) @Loop
-    func `LocalDNS's verified address of a family that a provider calls empty waits for the other family until 0.9 s`(
-        slowness: Duration
-    ) async throws {
-        let machine = Machine(check: .auto, answersBothFamilies: false)
-        machine.handshake.servers[Self.given] = .honest
-        let other = Answer(name: .root, addresses: [try #require(IPAddress("2001:db8::1"))], ttl: 60)
-        machine.vendor.behaviour = .reply(after: .zero, [.a: .indeterminateEmpty(ttl: nil), .aaaa: .answer(other)])
-        machine.vendor.slow = [.aaaa: slowness]
-        machine.localDNS.behaviour = .addresses(Self.given)
-        machine.start("www.example.com", .aaaa, from: .v4(0x7f00_0002))
-        let reply = await machine.ask()
-        if slowness < Duration.milliseconds(900) {
-            #expect(reply.isNoData)
-        } else {
-            #expect(reply.has(Self.given))
-        }
-        #expect(reply.waited == min(slowness, Duration.milliseconds(900)))
-    }
-
-    @Test(arguments: [ResponseCode.nameError, .noError]) @Loop
-    func `a listed name that HTTPDNS calls empty and LocalDNS denies is denied, for 30 s`(code: ResponseCode)
-        async throws
-    {
-        let machine = try machine(listed: true, server: .honest)
-        machine.vendor.behaviour = .unknown()
-        machine.localDNS.behaviour = .denial(code)
-        let reply = await machine.ask()
-        #expect(reply.packed?.responseCode == code && reply.packed?.counts == .init(authority: 1))
-        await machine.clock.advance(by: .milliseconds(26_900))
-        #expect(await machine.ask().response?.kind == .cache)
-        #expect(machine.vendor.asked.count == 1)
-        await machine.clock.advance(by: .milliseconds(3_100))
-        #expect(await machine.ask().packed?.responseCode == code)
-        #expect(machine.vendor.asked.count == 2)
-    }
-
     @Test(arguments: [false, true], [false, true]) @Loop
     func `LocalDNS cannot end the use of a stale answer alone: by a denial, or by a forged address`(
         listed: Bool, denies: Bool
@@ -142,38 +67,6 @@ import Testing
         #expect(reply.has("192.0.2.1") && reply.isStale)
     }
 
-    @Test(arguments: [false, true]) @Loop
-    func `HTTPDNS is down and LocalDNS forges: the client gets an EDE, never the forgery`(listed: Bool) async throws {
-        let machine = try machine(listed: listed, server: .hijacker)
-        cutHTTPDNS(machine)
-        let reply = await machine.ask()
-        #expect(reply.failure == .serverFailure)
-        #expect(reply.response?.extendedError?.code == .forgedAnswer)
-        #expect(machine.checks.journal.total == 1)
-    }
-
-    @Test(arguments: [FakeHandshake.Server.refusing, .plain, .silent]) @Loop
-    func `without TLS a listed name has no answer, and any other one has LocalDNS's for 30 s`(
-        server: FakeHandshake.Server
-    ) async throws {
-        for listed in [true, false] {
-            let machine = try machine(listed: listed, server: server)
-            cutHTTPDNS(machine)
-            let reply = await machine.ask()
-            if listed {
-                #expect(reply.failure == .serverFailure)
-                #expect(reply.response?.extendedError?.code != .forgedAnswer)
-            } else {
-                #expect(reply.has(Self.given))
-                await machine.clock.advance(by: .milliseconds(26_900))
-                #expect(await machine.ask().response?.kind == .cache)
-                await machine.clock.advance(by: .milliseconds(3_100))
-                #expect(await machine.ask().has(Self.given))
-                #expect(machine.localDNS.asked.count { $0.types == [.a] } == 2)
-            }
-        }
-    }
-
     @Test @Loop func `A14: an address that cannot be reached from here is not given as one without TLS`() async throws {
         let machine = try machine(server: .unreachable)
         cutHTTPDNS(machine)
@@ -187,15 +80,6 @@ import Testing
         // The server can be reached again.
         machine.handshake.servers[Self.given] = .honest
         #expect(await machine.ask().has(Self.given))
-    }
-
-    @Test @Loop func `of several addresses the forged one is missing, and the verified stand alone`() async throws {
-        let machine = try machine(server: .hijacker)
-        machine.localDNS.behaviour = .addresses(Self.given, "203.0.113.10", "203.0.113.11")
-        machine.handshake.servers["203.0.113.10"] = .honest
-        cutHTTPDNS(machine)
-        let reply = await machine.ask()
-        #expect(reply.has("203.0.113.10") && !reply.has(Self.given) && !reply.has("203.0.113.11"))
     }
 
     @Test @Loop func `names without TLS are taken as they are, and bypassed ones are never checked`() async throws {
@@ -259,16 +143,6 @@ import Testing
         #expect(await machine.ask().failure == .serverFailure)
     }
 
-    @Test @Loop func `a verified answer is not used under another policy`() async throws {
-        let machine = try machine(server: .honest)
-        cutHTTPDNS(machine)
-        #expect(await machine.ask().has(Self.given))
-        machine.resolver.turn(on: false)
-        machine.resolver.turn(on: true)
-        machine.localDNS.behaviour = .failure(.network("unreachable"))
-        #expect(await machine.ask().failure == .serverFailure)
-    }
-
     // MARK: LocalDNS first
 
     @Test @Loop func `A13: LocalDNS first: a verified answer is given for 10 min, HTTPDNS not asked`() async throws {
@@ -294,16 +168,6 @@ import Testing
         #expect(await machine.ask().has(Self.given))
         await machine.clock.advance(by: .milliseconds(3_100))
         #expect(await machine.ask().has("192.0.2.1"))
-    }
-
-    @Test @Loop func `LocalDNS first: names without TLS that are configured count as verified, unchecked`() async throws
-    {
-        let machine = try machine(mode: .localDNSFirst, unverified: [try Name("example.com")], server: .hijacker)
-        let reply = await machine.ask()
-        #expect(reply.has(Self.given) && reply.waited == .zero)
-        await machine.clock.advance(by: .seconds(539))
-        #expect(await machine.ask().response?.kind == .cache)
-        #expect(machine.handshake.attempts.isEmpty && machine.vendor.asked.isEmpty)
     }
 
     @Test @Loop func `LocalDNS first: what comes after a flush for the family that was cached is cached`() async throws

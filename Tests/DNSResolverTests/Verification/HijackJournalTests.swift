@@ -119,14 +119,6 @@ import Testing
         #expect(try #require(network.journal).entries.map(\.name.description) == ["www.bank.example"])
     }
 
-    @Test @Loop func `names of one site that show one certificate are a forgery`() async throws {
-        let network = Network()
-        for (index, name) in ["www.example.com", "api.example.com", "a.b.example.com"].enumerated() {
-            try await network.lie(about: name, showing: "aa", at: 100 + Int64(index))
-        }
-        #expect(try #require(network.journal).entries.count == 3)
-    }
-
     @Test @Loop func `on another network, or two minutes later, a portal's certificate is a forgery`() async throws {
         for isOtherNetwork in [false, true] {
             let network = Network()

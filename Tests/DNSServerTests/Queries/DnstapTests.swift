@@ -17,15 +17,10 @@ struct DnstapTests {
         try Dnstap(to: .unix(path), identity: "host", version: "program 1", producers: producers)
     }
 
-    private func until(_ condition: () -> Bool) {
-        let end = ContinuousClock.now + .patience
-        while !condition(), ContinuousClock.now < end {}
-    }
-
     @Test func `without a collector everything is dropped, counted, and the reason known`() throws {
         let directory = try TemporaryDirectory()
         let dnstap = try dnstap(directory.path + "/none")
-        until { dnstap.state != .connecting }
+        #expect(eventually { dnstap.state != .connecting })
         #expect(dnstap.state == .unavailable(reason: "No such file or directory"))
         let message: [UInt8] = [1, 2, 3]
         dnstap.add(message.span, Self.exchange, by: 0)
@@ -43,7 +38,7 @@ struct DnstapTests {
         let (socket, _) = try #require(listener.accept())
         // ACCEPT, with the type of content `x`.
         try socket.write([0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1] + Array("x".utf8))
-        until { dnstap.state != .connecting }
+        #expect(eventually { dnstap.state != .connecting })
         #expect(dnstap.state == .unavailable(reason: "Protocol error"))
         dnstap.stop()
     }

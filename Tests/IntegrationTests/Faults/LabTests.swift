@@ -46,19 +46,6 @@ extension Integration {
 
         // The lab itself.
 
-        @Test func `through the honest resolver alone every answer is right`() throws {
-            let lookups = try ask(Lab.resolver, lab.newNames(25), from: "0.0.0.0")
-            #expect(lookups.tally == [.right: 100])
-        }
-
-        @Test(arguments: ["-4", "-6"])
-        func `the site shows each host its own certificate`(family: String) throws {
-            for name in try [LabName.shop] + lab.newNames(1) {
-                let outcome = try curl(name, Lab.resolver.host, family)
-                #expect(outcome.lines == ["\(name.text) \(name.text)"], "\(outcome.errors)")
-            }
-        }
-
         @Test(arguments: [(Lab.Hijacker.wrongCertificate, Int32(60)), (.refusing, 7), (.silent, 28)])
         func `through a router that hijacks port 53 every answer is wrong, and curl finds no right certificate`(
             hijacker: Lab.Hijacker, status: Int32

@@ -44,10 +44,6 @@ extension Integration {
             try Dig(daemon.address, name, namespace: host.namespace)
         }
 
-        private func status(_ daemon: Daemon) throws -> String {
-            try daemon.status()
-        }
-
         /// The LocalDNS of a network: one address for every name.
         private func localDNS(_ address: String, answers: String) throws -> FakeLocalDNS {
             try host.namespace.inside {
@@ -69,7 +65,7 @@ extension Integration {
             #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.2"])
             #expect(try dig(daemon, "b.example.com").addresses == ["198.51.100.2"])
             #expect(first.questionCount() == asked)
-            #expect(try status(daemon).contains("changed 1 time, last"))
+            #expect(try daemon.status().contains("changed 1 time, last"))
             withExtendedLifetime(second) {}
         }
 
@@ -83,7 +79,7 @@ extension Integration {
             daemon.signal(SIGHUP)
             #expect(daemon.waitForLog { $0.contains("is taken") })
             #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.2"])
-            #expect(try status(daemon).contains("changed 1 time, last"))
+            #expect(try daemon.status().contains("changed 1 time, last"))
             withExtendedLifetime((first, second)) {}
         }
 
@@ -95,7 +91,7 @@ extension Integration {
                 .write(toFile: daemon.configurationFile, atomically: true, encoding: .utf8)
             daemon.signal(SIGHUP)
             #expect(daemon.waitForLog { $0.contains("is taken") })
-            #expect(try status(daemon).contains("10.9.5.1:53"))
+            #expect(try daemon.status().contains("10.9.5.1:53"))
             withExtendedLifetime(local) {}
         }
 
@@ -114,7 +110,7 @@ extension Integration {
             for _ in 0..<30 { #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"]) }
             try host.namespace.run(["ip", "route", "add", "default", "dev", "veth0"])
             #expect(daemon.waitForLog { $0.contains("addresses or routes") })
-            #expect(try status(daemon).contains("changed 1 time, last"))
+            #expect(try daemon.status().contains("changed 1 time, last"))
             #expect(try dig(daemon, "a.example.com").addresses == ["198.51.100.1"])
             #expect(local.waitForQuestions(2))
         }
@@ -130,7 +126,7 @@ extension Integration {
             #expect(daemon.waitForLog { $0.contains("\(loop.address) sends our own questions back to us") })
             #expect(try dig(daemon, "www.example.com").addresses == ["192.0.2.1"])
             #expect(try dig(daemon, "printer.local.example").status == "SERVFAIL")
-            #expect(try status(daemon).contains("\(loop.address) forwarding loop"))
+            #expect(try daemon.status().contains("\(loop.address) forwarding loop"))
             #expect(try daemon.stop() == 0)
             #expect(daemon.errors.split(separator: "\n").count { $0.contains("sends our own questions") } == 1)
         }

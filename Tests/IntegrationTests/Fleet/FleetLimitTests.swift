@@ -55,13 +55,14 @@ extension Integration {
         ///
         /// - Returns: the calls that the vendor had meanwhile.
         private func exhaust(_ daemons: [Daemon], _ label: String) throws -> Int {
-            let (before, deadline) = (stage.vendor.callCount(), ContinuousClock.now + .patience)
+            let before = stage.vendor.callCount()
             var round = 0
-            while try !daemons.allSatisfy({ try $0.status().contains("not asked until 00:00 UTC") }) {
-                guard ContinuousClock.now < deadline else { throw TestFailure("the limit is not reached") }
+            let isReached = try eventually {
                 _ = try ask(60, daemons, "\(label)\(round)-")
                 round += 1
+                return try daemons.allSatisfy { try $0.status().contains("not asked until 00:00 UTC") }
             }
+            guard isReached else { throw TestFailure("the limit is not reached") }
             return stage.vendor.callCount() - before
         }
 

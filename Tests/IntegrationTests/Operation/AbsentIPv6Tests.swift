@@ -61,11 +61,5 @@ extension Integration {
             #expect(outcome.status != 0)
             #expect(outcome.errors.contains("IPv6 is switched off here"))
         }
-
-        @Test(.requires(.ipv6)) func `with IPv6 both families are served, and the log is silent about it`() throws {
-            let daemon = try Daemon(Self.rest, on: ["127.0.0.1", "::1"])
-            #expect(daemon.output.contains("[::1]:"))
-            #expect(!daemon.errors.contains("IPv4 only"))
-        }
     }
 }

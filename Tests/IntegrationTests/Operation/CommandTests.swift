@@ -11,14 +11,6 @@ extension Integration {
             Daemon.listenTable([TestAddress("127.0.0.1", port: 5_399)])
             + DaemonConfiguration.aliyun("http://127.0.0.1:9") + DaemonConfiguration.rest()
 
-        @Test func `serve refuses a bad configuration as check does`() throws {
-            let directory = try TemporaryDirectory()
-            let file = try directory.write("[listen]\nadresses = []\n", to: "bad.toml")
-            let outcome = try Daemon.run(["serve", "--config", file])
-            #expect(outcome.status == 78)
-            #expect(outcome.errors.contains("addresses"))
-        }
-
         @Test func `the command line counts where a preloaded library sets a variable`() throws {
             let library = try SettingLibrary()
             let outcome = try Daemon.run(["--version"], environment: library.environment)

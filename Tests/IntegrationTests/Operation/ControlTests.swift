@@ -20,23 +20,6 @@ extension Integration {
             #expect(outcome.errors == "\(stage.socket): no answer within 300 ms: is the server stopped?\n")
         }
 
-        @Test func `why says where an answer is from, and how a question failed`() throws {
-            let stage = try ControlStage()
-            #expect(
-                try stage.run("why", "www.example.com").output
-                    == "decision=protect: no list has it\nroute=protect state=not-cached\n")
-            #expect(try stage.ask("www.example.com").addresses.count == 2)
-            #expect(
-                try stage.run("why", "www.example.com").output.contains(
-                    "\ntype=A route=protect source=provider provider=vendor "))
-            stage.vendor.misbehave(.status(500))
-            stage.localDNS.behave(.silent)
-            #expect(try stage.ask("mail.example.com").rcode == ResponseCode.servFail)
-            let failed = try stage.run("why", "mail.example.com")
-            #expect(failed.status == 0 && failed.output.contains("type=A route=protect source=none state=failed age="))
-            #expect(failed.output.contains("500"))
-        }
-
         @Test func `a traced query tells step by step how the server answers it, and caches as a client's does`() throws
         {
             let stage = try ControlStage()

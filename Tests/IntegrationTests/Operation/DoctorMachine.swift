@@ -57,11 +57,11 @@ struct DoctorMachine {
         _ keys: [String], within wrapper: [String] = [],
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
-        let end = ContinuousClock.now + .patience
-        var found: [String]
-        repeat {
+        var found: [String] = []
+        _ = try eventually {
             found = try self.keys(within: wrapper).sorted()
-        } while found != keys && ContinuousClock.now < end
+            return found == keys
+        }
         #expect(found == keys, sourceLocation: sourceLocation)
     }
 

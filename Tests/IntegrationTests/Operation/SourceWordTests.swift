@@ -101,11 +101,12 @@ extension Integration {
 
         /// The word of which there is one more.
         private func risen(_ before: [String: Int], _ read: () throws -> [String: Int]) throws -> String? {
-            let deadline = ContinuousClock.now + .patience
-            while ContinuousClock.now < deadline {
-                if let word = try read().first(where: { $0.value == (before[$0.key] ?? 0) + 1 })?.key { return word }
+            var word: String?
+            _ = try eventually {
+                word = try read().first { $0.value == (before[$0.key] ?? 0) + 1 }?.key
+                return word != nil
             }
-            return nil
+            return word
         }
 
         @Test func `why, trace, log, metrics and the page's feed name the same source by the same word`() throws {

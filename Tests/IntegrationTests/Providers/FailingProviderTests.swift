@@ -39,27 +39,5 @@ extension Integration {
             let addresses = provider?["addresses"] as? [[String: Any]] ?? []
             return !addresses.isEmpty && !addresses.contains { $0["state"] as? String == "used" }
         }
-
-        @Test(arguments: BlackHole.Kind.allCases)
-        func `while the first provider cannot be reached the second answers`(kind: BlackHole.Kind) throws {
-            let hole = try BlackHole(kind, addresses: 2, network: kind == .silent ? 31 : 32)
-            let vendor = try FakeHTTPDNS(Self.right)
-            let daemon = try Daemon(
-                hole.table("dead") + DaemonConfiguration.aliyun(vendor.url) + DaemonConfiguration.rest())
-            let client = try daemon.client()
-            for number in 0..<3 { #expect(try client.ask("n\(number).example").addresses == ["192.0.2.1"]) }
-        }
-
-        @Test func `names whose requests fail take no provider from other clients`() throws {
-            let stage = try ControlStage(Self.right)
-            stage.localDNS.behave(.rcode(ResponseCode.servFail))
-            let (attacker, client) = (try stage.daemon.client(from: "127.0.9.1"), try stage.daemon.client())
-            for number in 0..<20 {
-                stage.vendor.misbehave(.status(403), for: "n\(number).struck.example")
-                #expect(try attacker.ask("n\(number).struck.example").addresses == [])
-                #expect(try client.ask("www.other\(number).example").addresses == ["192.0.2.1"])
-            }
-            #expect(try !isInBackoff(stage))
-        }
     }
 }

@@ -6,19 +6,6 @@ extension Integration {
     /// For which names a vendor is asked, and what stays out of the question.
     struct HTTPDNSTests {
         private static let secret = "0123456789abcdef0123456789abcdef"
-        @Test func `a provider is asked only for its names`() throws {
-            let metered = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.77"])]))
-            let general = try FakeHTTPDNS(FakeZone(["*": .init(a: ["192.0.2.88"])]))
-            let daemon = try Daemon(
-                DaemonConfiguration.aliyun(metered.url, #"names = ["example.com"]"#)
-                    + DaemonConfiguration.doh(general.url) + DaemonConfiguration.rest())
-            let client = try daemon.client()
-            #expect(try client.ask("api.example.com").addresses == ["192.0.2.77"])
-            #expect(try client.ask("example.com").addresses == ["192.0.2.77"])
-            #expect(try client.ask("badexample.com").addresses == ["192.0.2.88"])
-            #expect(metered.callCount("badexample.com") == 0)
-        }
-
         /// The shape of the recipes in `conf/`.
         @Test func `with one provider that has names, and no list, any other name comes whole and unchecked`() throws {
             let (https, binding): (UInt16, [UInt8]) = (65, [0, 1, 0])

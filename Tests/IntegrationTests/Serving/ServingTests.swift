@@ -19,6 +19,7 @@ extension Integration {
             let dig = try Dig(stage.daemon.addresses[1], "www.example.com", "AAAA", [transport])
             #expect(dig.addresses == ["2001:db8::1"])
             #expect(try stage.daemon.dig("www.example.com").addresses.count == 2)
+            #expect(!stage.daemon.errors.contains("IPv4 only"))
         }
 
         @Test func `a second daemon on the port says so and exits 1`() throws {

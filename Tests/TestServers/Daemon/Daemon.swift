@@ -114,16 +114,10 @@ package final class Daemon: Sendable {
     ///
     /// - Returns: false when it does not come to that.
     package func comesToRest(for time: Duration) throws -> Bool {
-        let end = ContinuousClock.now + .patience
-        while ContinuousClock.now < end {
-            // In this order: a thread that runs may set a timer before it waits.
-            if try ProcessRest.waitsForEvents(pid), try ProcessRest.nextTimer(of: pid).map({ $0 > time }) ?? true {
-                return true
-            }
-            // There is no event but its threads' own.
-            sched_yield()
+        // In this order: a thread that runs may set a timer before it waits.
+        try eventually {
+            try ProcessRest.waitsForEvents(pid) && ProcessRest.nextTimer(of: pid).map { $0 > time } ?? true
         }
-        return false
     }
 
     /// Waits for its end.

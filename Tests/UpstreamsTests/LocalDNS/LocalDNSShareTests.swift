@@ -112,18 +112,4 @@ import Testing
         await bench.server.received(7)
         #expect(bench.results.count == 2)
     }
-
-    @Test @Loop func `the networks of one IPv6 /48 cannot hold all queries, not even with one each`() {
-        let limit = LocalDNSLimit(maximum: 1_024)
-        let now = ManualClock().now
-        var displaced = 0
-        func enter(_ address: IPAddress) -> Bool {
-            limit.enter(for: ClientNetwork(address), isOnly: true, at: now) { _ in displaced += 1 } != nil
-        }
-        for number in 0..<2_000 { _ = enter(.v6(UInt128(0x2001_0db8_0000_0000 + UInt64(number)) << 64)) }
-        #expect(limit.count == 1_024)
-        displaced = 0
-        for number in UInt32(0)..<40 { #expect(enter(.v4(0xc000_0200 + number))) }
-        #expect(displaced == 40 && limit.count == 1_024)
-    }
 }

@@ -314,18 +314,6 @@ struct HTTPDNSProviderTests {
         #expect(await provider.account.count(.day).calls == 3)
     }
 
-    @Test func `a restart on the same day goes on counting`() async throws {
-        let first = await provider(limit: 2)
-        _ = try await ask(first)
-        let second = await provider(limit: 2)
-        await second.account.restore(first.account.record)
-        for _ in 0..<3 { _ = try await ask(second) }
-        #expect(server.requests.count == 2)
-        let nextDay = await provider(limit: 2, time: { 1_700_000_000 + 86_400 })
-        await nextDay.account.restore(first.account.record)
-        #expect(await nextDay.account.count(.day).calls == 0)
-    }
-
     @Test @Loop func `the service's time and addresses that an earlier process has stored are used`() async throws {
         let provider = await provider(host: "service.example", scheme: .https, time: { 1_800_000_000 })
         provider.restore(.clockOffset(3_600), at: 1_799_999_000)
@@ -372,12 +360,6 @@ struct HTTPDNSProviderTests {
         let results = try await ask(provider).results
         #expect(Set(results.map(\.result)) == [.failure(.clockSkew("expired", serverTime: nil))])
         #expect(server.requests.count == 2)
-    }
-
-    @Test func `the port connected to may differ from the port in the URL`() async throws {
-        let address = SocketAddress(.v4(0x7f00_0001), port: server.address.port)
-        _ = try await ask(provider(host: "service.example", port: 80, addresses: [address]))
-        #expect(server.requests.count == 1)
     }
 
     @Test func `an http host without address is not looked up`() async throws {
