@@ -62,8 +62,8 @@ final class Connections {
     /// Admits a new connection.
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
-    /// idle for longest. Where that is the new client's own network, only a connection with no query outstanding is
-    /// closed; without one, the new connection is closed. A network that has no connection gets the place of any other that
+    /// idle for longest. Where that is the new client's own network, only a connection that `yields` is closed; without one, the
+    /// new connection is closed. A network that has no connection gets the place of any other that
     /// has been idle for `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
     ///
     /// - Parameter make: makes it once there is a place.
@@ -146,7 +146,7 @@ final class Connections {
     }
 
     private func makeRoom(for network: ClientNetwork) -> Bool {
-        let other = holdings.yielding(to: network) { open[$0]?.isIdle == true }
+        let other = holdings.yielding(to: network) { open[$0]?.yields == true }
         let leaving = other.flatMap { open[$0] } ?? idlest(of: network) ?? resting(for: network)
         let closes = leaving != nil
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
@@ -157,12 +157,12 @@ final class Connections {
         return closes
     }
 
-    /// The connection of a network that is idle for longest; nil where all that were looked at have a query.
+    /// The connection of a network that is idle for longest; nil where none that was looked at yields.
     private func idlest(of network: ClientNetwork) -> ServedConnection? {
         var next = holdings.first(of: network)
         for _ in 0..<Self.longestSearch {
             guard let ticket = next else { return nil }
-            if let connection = open[ticket], connection.isIdle { return connection }
+            if let connection = open[ticket], connection.yields { return connection }
             next = holdings.next(after: ticket)
         }
         return nil
@@ -176,7 +176,7 @@ final class Connections {
             guard let ticket = next, let connection = open[ticket],
                 loop.now - connection.lastActivity >= context.limits.rest
             else { return nil }
-            if connection.isIdle { return connection }
+            if connection.yields { return connection }
             next = order.next(after: ticket)
         }
         return nil
