@@ -188,7 +188,7 @@ class OpenConnection: ServedConnection {
     /// A connection is closed when its client receives no responses for too long, or asks nothing.
     override var due: Instant {
         if hasUnsent { return lastProgress + limits.stall }
-        return (outstanding > 0 ? now : lastActivity) + limits.idle
+        return (outstanding > 0 || hasRequest ? now : lastActivity) + limits.idle
     }
 
     override final func close() { close(lingers: false) }
