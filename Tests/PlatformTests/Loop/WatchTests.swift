@@ -30,7 +30,7 @@ private struct Pipe {
     }
 }
 
-@Suite(.onLoop) struct WatchTests {
+@Suite(.onLoop, .serialized) struct WatchTests {
     private var loop: EventLoop { LoopRunner.shared.loop }
 
     @Test @Loop func `a readable descriptor is delivered until it has been read`() async throws {
