@@ -62,7 +62,7 @@ final class HTTP1ServerSession: HTTPServerSession {
     }
 
     private func write(_ response: HTTPServerResponse, withBody hasBody: Bool = true) {
-        var header = "HTTP/1.1 \(response.status.rawValue) \(response.status.reason)\r\n"
+        var header = "HTTP/1.1 \(response.status.rawValue)\r\n"
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         if response.feed == nil { header += "content-length: \(response.body.count)\r\n" }
         header += "cache-control: \(response.cacheControl)\r\n"

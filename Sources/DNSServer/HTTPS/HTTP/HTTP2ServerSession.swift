@@ -214,7 +214,7 @@ extension HTTP2Fields {
     /// - Parameter date: as in the field `date`; empty: none.
     mutating func set(_ response: HTTPServerResponse, date: String) {
         removeAll(after: 0)
-        add(":status", String(response.status.rawValue))
+        add(":status", String(response.status.code))
         if let type = response.contentType { add("content-type", type) }
         add("content-length", String(response.body.count))
         add("cache-control", response.cacheControl, isIndexed: false)

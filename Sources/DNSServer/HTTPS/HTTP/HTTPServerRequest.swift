@@ -22,27 +22,16 @@ public struct HTTPServerRequest: Sendable {
     /// The media type of DNS messages (RFC 8484 section 6).
     static let dnsMessageType = "application/dns-message"
 
-    public var method: Method
+    public var method = Method.other
     /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
     /// signature: never logged.
-    public var target: [UInt8]
+    public var target: [UInt8] = []
     /// Whether the body's media type is that of DNS messages, whatever its parameters are; nil without `Content-Type`.
     public var isDNSMessage: Bool?
     /// Those that came, the values of one name separated by commas.
     public var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
-    public var body: [UInt8]
-
-    public init(
-        method: Method = .other, target: [UInt8] = [], isDNSMessage: Bool? = nil,
-        fields: [Field: String] = [:], body: [UInt8] = []
-    ) {
-        self.method = method
-        self.target = target
-        self.isDNSMessage = isDNSMessage
-        self.fields = fields
-        self.body = body
-    }
+    public var body: [UInt8] = []
 
     /// The target up to the query.
     public var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
