@@ -50,7 +50,6 @@ public final class Server: Sendable {
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
-    ///   - httpsPath: the path of DNS over HTTPS.
     ///   - dnstap: has all queries and responses, if any; made for the producers that `sockets` has.
     public init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
@@ -132,7 +131,7 @@ public final class Server: Sendable {
                     "udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed,
                     producer: index
                 ) { [self] in
-                    Loop.spawn { [self] in threadDrained() }
+                    Loop.spawn { [self] in posting -= 1 }
                 }
                 posting += 1
             }
@@ -171,8 +170,6 @@ public final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
     }
-
-    private func threadDrained() { posting -= 1 }
 
     /// Returns once no thread posts misses any more.
     private func threadsDrain() async {

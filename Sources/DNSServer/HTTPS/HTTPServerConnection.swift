@@ -10,9 +10,8 @@ final class HTTPServerConnection: OpenConnection {
     /// When the next part of a body without an end is made.
     private var feedTimer: LoopTimer?
 
-    /// - Parameters:
-    ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets HTTP/1.1.
-    ///   - site: what is served.
+    /// - Parameter alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets
+    ///   HTTP/1.1.
     init(
         _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
         in context: ConnectionContext

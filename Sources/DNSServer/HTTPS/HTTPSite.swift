@@ -30,8 +30,9 @@ public final class HTTPSite: Sendable {
         }
     }
 
+    /// Nil: only the service answers.
     private let doh: DoH?
-    /// Bytes of a request's header over HTTP/1.1.
+    /// The most bytes of a request's header over HTTP/1.1.
     let header: Int
     private let events: EventLog
     private let clock: any LoopClock
@@ -47,9 +48,6 @@ public final class HTTPSite: Sendable {
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
     public var isOwnRequest: @Loop (String) -> Bool = { _ in false }
 
-    /// - Parameters:
-    ///   - doh: nil: only the service answers.
-    ///   - header: the most bytes of a request's header over HTTP/1.1.
     nonisolated init(
         _ doh: DoH?, header: Int = HTTPServerLimits.header, events: EventLog, clock: any LoopClock
     ) {

@@ -29,10 +29,6 @@ final class Connections {
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    /// - Parameters:
-    ///   - kind: what the log calls them.
-    ///   - capacity: how many may be open.
-    ///   - network: in whose share a client is.
     init(
         _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes, turns: TurnQueue,
         events: EventLog, memory: MemoryReturn,
@@ -62,11 +58,10 @@ final class Connections {
     /// Admits a new connection.
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
-    /// idle for longest. Where that is the new client's own network, only a connection that `yields` is closed; without one, the
-    /// new connection is closed. A network that has no connection gets the place of any other that
-    /// has been idle for `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
+    /// idle for longest. Where that is the new client's own network, only a connection that `yields` is closed; without one,
+    /// the new connection is closed. A network that has no connection gets the place of any other that has been idle for
+    /// `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
     ///
-    /// - Parameter make: makes it once there is a place.
     /// - Returns: the connection, unless it was closed.
     @discardableResult
     func admit<Connection: ServedConnection>(
@@ -127,9 +122,7 @@ final class Connections {
 
     /// Stops all connections, for another process to go on with them.
     ///
-    /// - Parameters:
-    ///   - limit: how many it takes; those with something to do come first, the others are closed.
-    ///   - unanswered: the queries that wait for the loop or the resolver, each with where its response goes.
+    /// - Parameter limit: how many it takes; those with something to do come first, the others are closed.
     func handOver(_ limit: Int, unanswered: [(path: ReplyPath, message: [UInt8])]) -> [UnfinishedWork.Connection] {
         var messages: [ObjectIdentifier: [[UInt8]]] = [:]
         for query in unanswered {
@@ -240,11 +233,11 @@ final class Connections {
 @Loop
 final class BufferedBytes {
     private(set) var count = 0
+    /// How many bytes all connections may hold.
     private let limit: Int
     /// What each table of connections has, with the client network in whose share it is.
     private var tables: [@Loop () -> [(network: ClientNetwork, connection: ServedConnection)]] = []
 
-    /// - Parameter limit: how many bytes all connections may hold.
     init(limit: Int) { self.limit = limit }
 
     /// Has the connections of a table share them.

@@ -56,9 +56,7 @@ public import Scheduling
         return unsafe X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
     }
 
-    /// Whether the certificate is for an IP address.
-    ///
-    /// - Parameter address: as text.
+    /// Whether the certificate is for an IP address, as text.
     public func isFor(address: String) -> Bool {
         defer { ERR_clear_error() }
         return unsafe X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1

@@ -6,12 +6,12 @@ final class HTTP1ServerSession: HTTPServerSession {
     private var next: HTTPServerStream?
     private var output = StreamBuffer()
     private(set) var feed: HTTPServerFeed?
+    /// The most bytes of a request's header.
     private let header: Int
     /// Whether no further request is read.
     private var isLast = false
     private let date: ResponseDate
 
-    /// - Parameter header: the most bytes of a request's header.
     init(header: Int = HTTPServerLimits.header, date: ResponseDate = ResponseDate()) {
         self.header = header
         self.date = date
