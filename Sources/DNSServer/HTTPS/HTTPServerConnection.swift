@@ -18,8 +18,8 @@ final class HTTPServerConnection: OpenConnection {
     ) {
         self.site = site
         session =
-            (alpn == "h2" ? HTTP2ServerSession(in: site.sessions) : nil)
-            ?? HTTP1ServerSession(header: site.header, date: site.date)
+            (alpn == "h2" ? HTTP2ServerSession(in: site.shared) : nil)
+            ?? HTTP1ServerSession(header: site.header, in: site.shared)
         super.init(stream, client: client, in: context)
     }
 

@@ -10,11 +10,11 @@ final class HTTP1ServerSession: HTTPServerSession {
     private let header: Int
     /// Whether no further request is read.
     private var isLast = false
-    private let date: ResponseDate
+    private let shared: HTTPSessionShare
 
-    init(header: Int = HTTPServerLimits.header, date: ResponseDate = ResponseDate()) {
+    init(header: Int = HTTPServerLimits.header, in shared: HTTPSessionShare = HTTPSessionShare()) {
         self.header = header
-        self.date = date
+        self.shared = shared
         reader = HTTP1Reader(header: header)
     }
 
@@ -66,7 +66,7 @@ final class HTTP1ServerSession: HTTPServerSession {
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         if response.feed == nil { header += "content-length: \(response.body.count)\r\n" }
         header += "cache-control: \(response.cacheControl)\r\n"
-        if !date.text.isEmpty { header += "date: \(date.text)\r\n" }
+        if !shared.date.isEmpty { header += "date: \(shared.date)\r\n" }
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }
         if isLast { header += "connection: close\r\n" }
         header += "\r\n"

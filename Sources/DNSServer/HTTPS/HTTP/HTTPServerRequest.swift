@@ -158,7 +158,7 @@ public enum HTTPServerLimits {
     /// connection.
     static let overheadPerReset = 512
     /// Bytes of a response's body in one frame, such that its memory in nghttp2 is in a page that the session has touched
-    /// already (`HTTP2SessionMemory`). Most responses are shorter.
+    /// already (`HTTP2Memory`). Most responses are shorter.
     static let frame = 1_024
     /// Bytes that a stream takes beside its request and response, most of them in nghttp2.
     static let heldByStream = 512

@@ -61,11 +61,7 @@ public struct HTTPServerResponse: Sendable {
     var cacheControl: String { maxAge.map { "max-age=" + String($0) } ?? "no-store" }
 }
 
-/// The value of `Date` in the responses of a site (RFC 9110 section 6.6.1), which its sessions share: they read no clock.
-final class ResponseDate {
-    /// Empty while no clock is set: the field is not sent then.
-    var text = ""
-
+extension HTTPServerResponse {
     /// 2025-01-01, in seconds since 1970: before this the clock is not set yet, as on a machine without a battery.
     private static let earliest: Int64 = 1_735_689_600
     /// The first second of the year 10000, which has too many digits.
@@ -73,10 +69,9 @@ final class ResponseDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// HTTP's form of a date: `Thu, 01 Jan 2026 00:00:00 GMT` (RFC 9110 section 5.6.7); nil for what no clock shows that is set.
-    ///
-    /// - Parameter time: seconds since 1970.
-    static func text(of time: Int64) -> String? {
+    /// HTTP's form of a date in seconds since 1970, such as `Thu, 01 Jan 2026 00:00:00 GMT` (RFC 9110 section 5.6.7); nil for
+    /// what no clock shows that is set.
+    static func date(of time: Int64) -> String? {
         guard (earliest..<end).contains(time) else { return nil }
         let (day, second) = time.floored(by: 86_400)
         let date = UTCDate(daysSince1970: day)
