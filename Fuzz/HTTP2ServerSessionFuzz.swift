@@ -6,7 +6,7 @@
 import Platform
 
 // One session has it at a time.
-nonisolated(unsafe) private let memory = HTTP2SessionMemory()
+nonisolated(unsafe) private let memory = HTTPSessionShare()
 
 func fuzzHTTP2ServerSession(_ input: [UInt8]) {
     guard let session = HTTP2ServerSession(in: memory) else { preconditionFailure("no session") }

@@ -31,8 +31,8 @@ public final class Server: Sendable {
     /// Of the responses that the loop sends, and of all threads since the start.
     private let counters = ResponseCounters()
     private let allCounters: [ResponseCounters]
-    /// Of the answers that the loop gives, and of the hits of all threads since the start.
-    private let times = AnswerTimes()
+    /// Of the answers that the loop gives, by their kind, and of the hits of all threads since the start.
+    private let times = AnswerKind.allCases.map { _ in LatencyHistogram() }
     private let hitTimes: [LatencyHistogram]
     /// How many threads may still post misses.
     private var posting = 0
@@ -50,7 +50,6 @@ public final class Server: Sendable {
     /// - Parameters:
     ///   - sockets: from `ServerSockets.bind`; the server closes them.
     ///   - responder: asked for what the cache cannot answer.
-    ///   - httpsPath: the path of DNS over HTTPS.
     ///   - dnstap: has all queries and responses, if any; made for the producers that `sockets` has.
     public init(
         sockets: ServerSockets, loop: EventLoop, cache: MemoryCache, generation: PolicyGeneration,
@@ -101,7 +100,7 @@ public final class Server: Sendable {
 
     /// How long the answers of a kind took since the start, from query to response.
     public func latencies(_ kind: AnswerKind) -> LatencyHistogram.Total {
-        kind == .cache ? hitTimes.reduce(times.total(kind)) { $0 + $1.total } : times.total(kind)
+        (kind == .cache ? hitTimes : []).reduce(times[kind.rawValue].total) { $0 + $1.total }
     }
 
     /// Queries refused since the start: those whose clients are not on the access list; those of which more came over UDP than
@@ -132,7 +131,7 @@ public final class Server: Sendable {
                     "udp-\(index)", handler: handler, misses: misses, refusals: refusals, feed: feed,
                     producer: index
                 ) { [self] in
-                    Loop.spawn { [self] in threadDrained() }
+                    Loop.spawn { [self] in posting -= 1 }
                 }
                 posting += 1
             }
@@ -171,8 +170,6 @@ public final class Server: Sendable {
         for thread in threads { thread.join() }
         threads = []
     }
-
-    private func threadDrained() { posting -= 1 }
 
     /// Returns once no thread posts misses any more.
     private func threadsDrain() async {

@@ -45,13 +45,10 @@ public struct ServerSockets: Sendable {
         ]
     }
 
-    /// Binds UDP and TCP on each address, and what DNS is served on encrypted.
+    /// Binds UDP and TCP on each address, and what DNS is served on encrypted, or HTTPDNS in plain http.
     ///
     /// - Parameters:
     ///   - addresses: port 0 means any port that is free over both UDP and TCP.
-    ///   - tls: where DNS over TLS is served.
-    ///   - https: where DNS over HTTPS is served.
-    ///   - http: where HTTPDNS is served in plain http.
     ///   - threads: threads that receive from each address, at least 1; from one that was passed as many as it has sockets.
     ///   - passed: what is not bound again.
     /// - Throws: the first error, as one line that says what to do; nothing remains bound then.

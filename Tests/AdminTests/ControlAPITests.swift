@@ -1,6 +1,5 @@
 import DNSCache
 import DNSResolver
-import DNSServer
 import DNSWire
 import HTTPDNS
 import Scheduling
@@ -8,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Admin
+@testable import DNSServer
 
 /// Which requests the control API accepts, and which it refuses.
 @Suite(.onLoop) struct ControlAPITests {
@@ -29,7 +29,7 @@ import Testing
         let fields: [String: String]
         let commands: [ControlCommand]
 
-        var status: Int { response.status.rawValue }
+        var status: Int { Int(response.status.code) ?? 0 }
     }
 
     @Test @Loop func `a request is the command that it names`() async throws {

@@ -16,11 +16,7 @@ public final class HTTPServer {
     private let listener: Listener
     private let connections: Connections
 
-    /// Begins to serve.
-    ///
-    /// - Parameters:
-    ///   - kind: what the log calls its connections.
-    ///   - service: gets every request.
+    /// Begins to serve; `kind` is what the log calls its connections.
     public init(
         _ kind: String, on socket: ListeningSocket, service: any HTTPService, loop: EventLoop, events: EventLog
     ) throws(SystemError) {

@@ -10,17 +10,16 @@ final class HTTPServerConnection: OpenConnection {
     /// When the next part of a body without an end is made.
     private var feedTimer: LoopTimer?
 
-    /// - Parameters:
-    ///   - alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets HTTP/1.1.
-    ///   - site: what is served.
+    /// - Parameter alpn: the protocol that the handshake chose, `h2` or `http/1.1`; nil: the client named none, and gets
+    ///   HTTP/1.1.
     init(
         _ stream: any ByteStream, client: ConnectionClient, alpn: String?, at site: HTTPSite,
         in context: ConnectionContext
     ) {
         self.site = site
         session =
-            (alpn == "h2" ? HTTP2ServerSession(in: site.sessions) : nil)
-            ?? HTTP1ServerSession(header: site.header, date: site.date)
+            (alpn == "h2" ? HTTP2ServerSession(in: site.shared) : nil)
+            ?? HTTP1ServerSession(header: site.header, in: site.shared)
         super.init(stream, client: client, in: context)
     }
 

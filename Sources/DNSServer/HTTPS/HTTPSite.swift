@@ -30,26 +30,22 @@ public final class HTTPSite: Sendable {
         }
     }
 
+    /// Nil: only the service answers.
     private let doh: DoH?
-    /// Bytes of a request's header over HTTP/1.1.
+    /// The most bytes of a request's header over HTTP/1.1.
     let header: Int
     private let events: EventLog
     private let clock: any LoopClock
     private let tokens = TokenGuard()
-    /// Of the responses to all clients.
-    let date = ResponseDate()
-    /// When its text is made again.
+    /// Of all clients.
+    let shared = HTTPSessionShare()
+    /// When the date of responses is made again.
     private var dateDue: Instant?
-    /// The memory of all clients over HTTP/2.
-    private(set) lazy var sessions = HTTP2SessionMemory(date: date)
     /// Answers requests for other paths.
     public var service: (any HTTPService)?
     /// Whether the value of `CDN-Loop` says that this server has sent the request itself.
     public var isOwnRequest: @Loop (String) -> Bool = { _ in false }
 
-    /// - Parameters:
-    ///   - doh: nil: only the service answers.
-    ///   - header: the most bytes of a request's header over HTTP/1.1.
     nonisolated init(
         _ doh: DoH?, header: Int = HTTPServerLimits.header, events: EventLog, clock: any LoopClock
     ) {
@@ -64,7 +60,7 @@ public final class HTTPSite: Sendable {
         let now = clock.now
         if let dateDue, now < dateDue { return }
         dateDue = now + .seconds(1)
-        date.text = ResponseDate.text(of: Int64(time(nil))) ?? ""
+        shared.date = HTTPServerResponse.date(of: Int64(time(nil))) ?? ""
     }
 
     /// Decides about a request.

@@ -159,9 +159,9 @@ struct SharedQueue<Element> {
         }
         let (holder, since) = origin(element)
         let place = places[holder]
-        guard count < capacity || isLess(held: place.map { lanes[$0].elements.count } ?? 0, isNew: place == nil) else {
-            return false
-        }
+        // With one more it would have no more than its equal part.
+        let held = place.map { lanes[$0].elements.count } ?? 0
+        guard count < capacity || held < capacity / (places.count + (place == nil ? 1 : 0)) else { return false }
         if let patience, let place, let first = lanes[place].elements.first, origin(first).since + patience < since {
             return false
         }
@@ -175,11 +175,6 @@ struct SharedQueue<Element> {
         elements.append(element)
         count += 1
         return true
-    }
-
-    /// Whether a network with one more would have no more than its equal part.
-    private func isLess(held: Int, isNew: Bool) -> Bool {
-        held < capacity / (places.count + (isNew ? 1 : 0))
     }
 
     private mutating func divide(by origin: (Element) -> Origin) {

@@ -18,7 +18,8 @@ final class PendingQueries {
     private let limits: ServerLimits
     private let feed: QueryFeed
     private let counters: ResponseCounters
-    private let times: AnswerTimes
+    /// How long the responses took from the query, by the kind of the answer.
+    private let times: [LatencyHistogram]
     private let events: EventLog
     private let memory: MemoryReturn
     private let rules: SharedClientRules?
@@ -46,7 +47,7 @@ final class PendingQueries {
     init(
         responder: any QueryResponder, clock: any LoopClock, limits: ServerLimits, outbox: ReplyOutbox, feed: QueryFeed,
         events: EventLog, memory: MemoryReturn, counters: ResponseCounters = ResponseCounters(),
-        times: AnswerTimes = AnswerTimes(),
+        times: [LatencyHistogram] = AnswerKind.allCases.map { _ in LatencyHistogram() },
         rules: SharedClientRules? = nil
     ) {
         self.rules = rules
@@ -145,7 +146,7 @@ final class PendingQueries {
         counters.add(
             UInt8(truncatingIfNeeded: response.responseCode.rawValue),
             to: .init(pending.path.transport, isIPv6: pending.client.family == .ipv6))
-        times.add(response.kind, from: pending.arrived, to: clock.now)
+        times[response.kind.rawValue].add(from: pending.arrived, to: clock.now)
         guard feed.isWanted else { return }
         feed.add(response: reply, to: pending.client, pending.path.transport, arrived: pending.arrived)
         feed.tell(pending.answered(with: response, at: clock.now))

@@ -12,11 +12,11 @@ final class ConnectionQueries {
     private let turns: TurnQueue
     private let feed: QueryFeed
     private let counters: ResponseCounters
-    private let times: AnswerTimes
+    private let times: [LatencyHistogram]
 
     nonisolated init(
         _ handler: QueryHandler, pending: PendingQueries, turns: TurnQueue, feed: QueryFeed,
-        counters: ResponseCounters, times: AnswerTimes, loop: EventLoop
+        counters: ResponseCounters, times: [LatencyHistogram], loop: EventLoop
     ) {
         (self.handler, self.pending, self.turns, self.loop) = (handler, pending, turns, loop)
         (self.feed, self.counters, self.times) = (feed, counters, times)
@@ -49,7 +49,7 @@ final class ConnectionQueries {
             let row = ResponseCounters.Row(client.transport, isIPv6: client.address.family == .ipv6)
             let answers = counters.answers(of: row)
             counters.add(reply[3], to: row)
-            if counters.answers(of: row) > answers { times.add(.cache, from: began, to: .bootTime) }
+            if counters.answers(of: row) > answers { times[AnswerKind.cache.rawValue].add(from: began, to: .bootTime) }
         }
         return (reply, false)
     }

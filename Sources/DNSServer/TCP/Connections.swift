@@ -29,10 +29,6 @@ final class Connections {
     private var closed: [@Loop () -> Void] = []
     private var drained: [CheckedContinuation<Void, Never>] = []
 
-    /// - Parameters:
-    ///   - kind: what the log calls them.
-    ///   - capacity: how many may be open.
-    ///   - network: in whose share a client is.
     init(
         _ kind: String, capacity: Int, loop: EventLoop, limits: ServerLimits, bytes: BufferedBytes, turns: TurnQueue,
         events: EventLog, memory: MemoryReturn,
@@ -62,11 +58,10 @@ final class Connections {
     /// Admits a new connection.
     ///
     /// At the limit of open connections, one of the client network with the most connections is closed for it, the one
-    /// idle for longest. Where that is the new client's own network, only a connection with no query outstanding is
-    /// closed; without one, the new connection is closed. A network that has no connection gets the place of any other that
-    /// has been idle for `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
+    /// idle for longest. Where that is the new client's own network, only a connection that `yields` is closed; without one,
+    /// the new connection is closed. A network that has no connection gets the place of any other that has been idle for
+    /// `ServerLimits.rest`. Over plain TCP all clients that may not be answered are one network.
     ///
-    /// - Parameter make: makes it once there is a place.
     /// - Returns: the connection, unless it was closed.
     @discardableResult
     func admit<Connection: ServedConnection>(
@@ -127,9 +122,7 @@ final class Connections {
 
     /// Stops all connections, for another process to go on with them.
     ///
-    /// - Parameters:
-    ///   - limit: how many it takes; those with something to do come first, the others are closed.
-    ///   - unanswered: the queries that wait for the loop or the resolver, each with where its response goes.
+    /// - Parameter limit: how many it takes; those with something to do come first, the others are closed.
     func handOver(_ limit: Int, unanswered: [(path: ReplyPath, message: [UInt8])]) -> [UnfinishedWork.Connection] {
         var messages: [ObjectIdentifier: [[UInt8]]] = [:]
         for query in unanswered {
@@ -146,7 +139,7 @@ final class Connections {
     }
 
     private func makeRoom(for network: ClientNetwork) -> Bool {
-        let other = holdings.yielding(to: network) { open[$0]?.isIdle == true }
+        let other = holdings.yielding(to: network) { open[$0]?.yields == true }
         let leaving = other.flatMap { open[$0] } ?? idlest(of: network) ?? resting(for: network)
         let closes = leaving != nil
         let most = holdings.largest.map { ": \($0.count) from \($0.network)" } ?? ""
@@ -157,12 +150,12 @@ final class Connections {
         return closes
     }
 
-    /// The connection of a network that is idle for longest; nil where all that were looked at have a query.
+    /// The connection of a network that is idle for longest; nil where none that was looked at yields.
     private func idlest(of network: ClientNetwork) -> ServedConnection? {
         var next = holdings.first(of: network)
         for _ in 0..<Self.longestSearch {
             guard let ticket = next else { return nil }
-            if let connection = open[ticket], connection.isIdle { return connection }
+            if let connection = open[ticket], connection.yields { return connection }
             next = holdings.next(after: ticket)
         }
         return nil
@@ -176,7 +169,7 @@ final class Connections {
             guard let ticket = next, let connection = open[ticket],
                 loop.now - connection.lastActivity >= context.limits.rest
             else { return nil }
-            if connection.isIdle { return connection }
+            if connection.yields { return connection }
             next = order.next(after: ticket)
         }
         return nil
@@ -240,11 +233,11 @@ final class Connections {
 @Loop
 final class BufferedBytes {
     private(set) var count = 0
+    /// How many bytes all connections may hold.
     private let limit: Int
     /// What each table of connections has, with the client network in whose share it is.
     private var tables: [@Loop () -> [(network: ClientNetwork, connection: ServedConnection)]] = []
 
-    /// - Parameter limit: how many bytes all connections may hold.
     init(limit: Int) { self.limit = limit }
 
     /// Has the connections of a table share them.

@@ -11,12 +11,12 @@ final class Listener: Sendable {
 
     private var socket: ListeningSocket?
     private let connections: Connections
+    /// Called with each connection and its client, which are for `connections`.
     private let admit: @Loop (consuming Descriptor, SocketAddress) -> Void
     private let events: EventLog
     private var watch: Watch?
     private var retry: LoopTimer?
 
-    /// - Parameter admit: called with each connection and its client, which are for `connections`.
     init(
         _ socket: ListeningSocket, of connections: Connections, events: EventLog,
         admit: @escaping @Loop (consuming Descriptor, SocketAddress) -> Void

@@ -6,6 +6,9 @@ import Scheduling
 /// and writes what the client takes.
 @Loop
 class OpenConnection: ServedConnection {
+    /// For how long the network may take of responses what their client has not read.
+    private nonisolated static let untouched: Duration = .milliseconds(100)
+
     final let stream: any ByteStream
     final var outbound = StreamBuffer()
     /// Requests that wait for the resolver or a service, also those that the client has given up.
@@ -20,12 +23,12 @@ class OpenConnection: ServedConnection {
     private var isWaiting = false
     /// Whether requests are being handled right now; a response that comes meanwhile is only queued.
     private(set) final var isHandling = false
-    /// When the client last received part of its responses.
-    private var lastProgress: Instant
+    /// When the responses that are not sent began to wait, and when the client last received part of them.
+    private var (waitsSince, lastProgress): (Instant, Instant)
 
     init(_ stream: any ByteStream, client: ConnectionClient, in context: ConnectionContext) {
         self.stream = stream
-        lastProgress = context.loop.now
+        (waitsSince, lastProgress) = (context.loop.now, context.loop.now)
         super.init(stream.number, client, in: context)
     }
 
@@ -66,7 +69,14 @@ class OpenConnection: ServedConnection {
 
     // MARK: Reading
 
-    override final var isIdle: Bool { outstanding == 0 && !hasUnsent && !hasRequest }
+    /// Whether no query is outstanding, and no response unsent.
+    final var isIdle: Bool { outstanding == 0 && !hasUnsent && !hasRequest }
+
+    /// A client that has read a part of its responses has `rest` for the next one; one that has read none yields at once.
+    override final var yields: Bool {
+        guard hasUnsent else { return isIdle }
+        return outstanding == 0 && (lastProgress < waitsSince + Self.untouched || now >= lastProgress + limits.rest)
+    }
 
     private var hasUnsent: Bool { !outbound.isEmpty || unsent > 0 }
 
@@ -149,7 +159,10 @@ class OpenConnection: ServedConnection {
         write()
     }
 
-    final func noteProgress() { lastProgress = now }
+    final func noteProgress() {
+        if !hasUnsent { waitsSince = now }
+        lastProgress = now
+    }
 
     final func flush() {
         while !isClosed {
@@ -175,7 +188,7 @@ class OpenConnection: ServedConnection {
     /// A connection is closed when its client receives no responses for too long, or asks nothing.
     override var due: Instant {
         if hasUnsent { return lastProgress + limits.stall }
-        return (outstanding > 0 ? now : lastActivity) + limits.idle
+        return (outstanding > 0 || hasRequest ? now : lastActivity) + limits.idle
     }
 
     override final func close() { close(lingers: false) }

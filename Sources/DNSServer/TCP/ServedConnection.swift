@@ -128,8 +128,9 @@ class ServedConnection {
 
     // MARK: What differs
 
-    /// Whether closing it loses nothing: no query is outstanding, and no response unsent.
-    var isIdle: Bool { true }
+    /// Whether it gives its place to another one: closing it loses nothing, or nothing but responses that its client does not
+    /// read.
+    var yields: Bool { true }
 
     /// When it is closed if nothing happens until then.
     var due: Instant { now }

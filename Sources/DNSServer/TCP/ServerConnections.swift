@@ -12,11 +12,8 @@ final class ServerConnections {
     private var listeners: [Listener] = []
 
     /// - Parameters:
-    ///   - queries: answers what comes over all of them.
     ///   - site: what is served over HTTPS.
     ///   - plainSite: what is served in plain HTTP.
-    ///   - terms: those of encrypted connections.
-    ///   - turns: those of the queries.
     init(
         _ sockets: ServerSockets, asking queries: ConnectionQueries, at site: HTTPSite, _ plainSite: HTTPSite,
         by terms: TLSTerms, turns: TurnQueue, loop: EventLoop, limits: ServerLimits, events: EventLog,

@@ -56,9 +56,7 @@ public import Scheduling
         return unsafe X509_check_host(SSL_CTX_get0_certificate(context), name, name.utf8.count, 0, nil) == 1
     }
 
-    /// Whether the certificate is for an IP address.
-    ///
-    /// - Parameter address: as text.
+    /// Whether the certificate is for an IP address, as text.
     public func isFor(address: String) -> Bool {
         defer { ERR_clear_error() }
         return unsafe X509_check_ip_asc(SSL_CTX_get0_certificate(context), address, 0) == 1
@@ -193,21 +191,13 @@ public struct TLSFiles: Equatable, Sendable {
 /// What encrypted listeners need besides their sockets, and what they count.
 @Loop
 public final class TLSTerms: Sendable {
-    /// Handshakes since the start.
-    public struct Counts: Sendable {
-        /// Finished with the certificate.
-        public var full = 0
-        /// Finished by going on from an earlier connection.
-        public var resumed = 0
-        /// Given up by either side, or too slow.
-        public var failed = 0
-    }
-
     /// Of new connections; nil: there is no certificate, and they are closed.
     public var context: TLSContext?
     /// The networks from which each connection begins with a header of the PROXY protocol.
     public var proxies = AccessList([])
-    public internal(set) var counts = Counts()
+    /// Handshakes since the start: finished with the certificate, or by going on from an earlier connection; given up by either
+    /// side, or too slow.
+    public internal(set) var counts = (full: 0, resumed: 0, failed: 0)
 
     nonisolated init() {}
 }

@@ -84,9 +84,9 @@ final class TLSHandshake: ServedConnection {
         queue.count()
         guard !isClosed, let stream = stream ?? makeStream() else { return fail() }
         switch stream.shakeHands() {
-        case .isDone: becomeConnection(stream)
-        case .waits(let interest): if watch?.update(interest) == false { fail() }
-        case .failed: fail()
+        case nil: becomeConnection(stream)
+        case .waits(let interest)?: if watch?.update(interest) == false { fail() }
+        default: fail()
         }
     }
 

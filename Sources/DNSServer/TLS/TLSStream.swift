@@ -9,13 +9,6 @@ import Scheduling
 /// a client that sends only what TLS itself consumes, such as changes of keys, takes no more of a turn than others.
 @Loop
 @safe final class TLSStream: ByteStream {
-    enum Handshake: Equatable {
-        case isDone
-        /// It goes on when the socket is ready for this.
-        case waits(Interest)
-        case failed
-    }
-
     /// Memory for what passes through a socket within one call, shared by all streams.
     @safe private final class Wire {
         let input = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSStream.received, alignment: 16)
@@ -80,8 +73,8 @@ import Scheduling
 
     // MARK: The handshake
 
-    /// Goes on with the handshake as far as what has been received allows.
-    func shakeHands() -> Handshake {
+    /// Goes on with the handshake as far as what has been received allows; nil: it is done.
+    func shakeHands() -> StreamOutcome? {
         guard let connection = unsafe connection else { return .failed }
         switch fill() {
         case .ended, .failed: return .failed
@@ -92,11 +85,20 @@ import Scheduling
         if result == 1 {
             isShaken = true
             keepRest()
-            return .isDone
+            return nil
         }
+        let outcome = unsafe stop(connection, result)
+        if case .waits = outcome, input.count <= context.mostOfHandshake { return outcome }
+        isBroken = true
+        return .failed
+    }
+
+    /// Why OpenSSL did no more.
+    private func stop(_ connection: OpaquePointer, _ result: Int32) -> StreamOutcome {
         switch unsafe SSL_get_error(connection, result) {
-        case SSL_ERROR_WANT_READ where input.count <= context.mostOfHandshake: return .waits(.readable)
-        case SSL_ERROR_WANT_WRITE where input.count <= context.mostOfHandshake: return .waits(.writable)
+        case SSL_ERROR_WANT_READ: return .waits(.readable)
+        case SSL_ERROR_WANT_WRITE: return .waits(.writable)
+        case SSL_ERROR_ZERO_RETURN: return .ended
         default:
             isBroken = true
             return .failed
@@ -179,16 +181,10 @@ import Scheduling
                 count += Int(result)
                 continue
             }
-            switch unsafe SSL_get_error(connection, result) {
-            case SSL_ERROR_WANT_READ: return count > 0 ? .moved(count) : .waits(.readable)
-            case SSL_ERROR_WANT_WRITE: return count > 0 ? .moved(count) : .waits(.writable)
-            case SSL_ERROR_ZERO_RETURN:
-                hasEnded = count > 0
-                return count > 0 ? .moved(count) : .ended
-            default:
-                isBroken = true
-                return count > 0 ? .moved(count) : .failed
-            }
+            let outcome = unsafe stop(connection, result)
+            guard count > 0 else { return outcome }
+            hasEnded = outcome == .ended
+            return .moved(count)
         }
         keepRest()
         return .moved(count)
@@ -207,14 +203,7 @@ import Scheduling
         let result = unsafe bytes.withUnsafeBytes {
             unsafe SSL_write(connection, $0.baseAddress, Int32(clamping: $0.count))
         }
-        if result > 0 { return .moved(Int(result)) }
-        switch unsafe SSL_get_error(connection, result) {
-        case SSL_ERROR_WANT_READ: return .waits(.readable)
-        case SSL_ERROR_WANT_WRITE: return .waits(.writable)
-        default:
-            isBroken = true
-            return .failed
-        }
+        return result > 0 ? .moved(Int(result)) : unsafe stop(connection, result)
     }
 
     func close() {

@@ -10,9 +10,7 @@ struct DatagramPath: Sendable {
     let socket: UDPSocket
     let origin: clinux_origin
 
-    /// Where the query was sent to.
-    ///
-    /// - Parameter family: of the client.
+    /// Where the query of a client of this family was sent to.
     func destination(of family: SocketAddress.Family) -> SocketAddress {
         guard origin.has_local != 0 else { return socket.address }
         let (high, low) = (UInt64(bigEndian: local.0), UInt64(bigEndian: local.1))
@@ -93,14 +91,9 @@ final class ReplyOutbox: Sendable {
 
     nonisolated init(on loop: EventLoop) { self.loop = loop }
 
-    /// Queues a response, sent once the loop has done everything due at this moment.
+    /// Queues and returns a response of at most `limit` bytes, sent once the loop has done everything due at this moment.
     ///
     /// It is dropped when its client is unreachable or no send buffer has room.
-    ///
-    /// - Parameters:
-    ///   - limit: its maximum length in bytes.
-    ///   - write: appends the response.
-    /// - Returns: the response.
     func add(
         by path: DatagramPath, limit: Int, _ write: (inout OutputSpan<UInt8>) -> Void
     ) -> ArraySlice<UInt8> {

@@ -50,8 +50,7 @@ public struct MemoryBudget: Equatable, Sendable {
     private let asksClients: Bool
 
     /// - Parameters:
-    ///   - limit: the limit in bytes; nil: not limited.
-    ///   - cache: the configured size of the cache in bytes.
+    ///   - cache: the configured size in bytes.
     ///   - transport: that of encrypted connections, which have a quarter of what clients have; where both are served, DNS over
     ///     HTTPS. Nil: there are none.
     ///   - asksClients: whether clients are asked for a certificate there.

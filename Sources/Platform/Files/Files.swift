@@ -115,8 +115,6 @@ public func writeThrough(
 
 /// Puts a file in the place of another, or of none, in one step: a reader finds the old bytes or the new ones, also after
 /// a power cut. Beside it a file that ends in `.new` is made.
-///
-/// - Parameter mode: its permission bits.
 public func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     let new = path + ".new"
     // Of an earlier attempt that was cut short.
@@ -126,8 +124,6 @@ public func replaceFile(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(S
 
 /// Writes what an operator has asked for to where they said. A file, also one behind a link, is replaced in one step; a
 /// pipe or a device receives the bytes, and stays what it is.
-///
-/// - Parameter mode: the permission bits of a file.
 public func writeOutput(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(SystemError) {
     var (named, status) = (stat(), stat())
     guard unsafe lstat(path, &named) == 0 else {

@@ -107,6 +107,9 @@ final class WatchTable: Sendable {
     private var watches: [Watch?] = []
     private var lastSerial: UInt32 = 0
 
+    /// No fewer than there are watches.
+    var count: Int { watches.count }
+
     nonisolated init() throws(SystemError) {
         epoll = Descriptor(owning: try checked(clinux_epoll_create(), "create epoll"))
     }

@@ -8,28 +8,6 @@ import Glibc
 /// Reading stays free, since a reload may name other files. What the kernel or a container does not let in force is
 /// left out.
 public final class Sandbox: Sendable {
-    /// What a process does once it is in the sandbox.
-    public struct Needs: Sendable {
-        /// The paths of files that are written, with others beside them.
-        public var files: [String]
-        /// The paths of Unix sockets that are there already, and removed at the end.
-        public var sockets: [String]
-        /// The Unix sockets that are still made; none: nothing but what is connected already is reached by one.
-        public var unixSockets: Set<UnixSocketKind>
-        /// Whether Unix sockets with abstract names must stay within reach.
-        public var abstractSockets: Bool
-
-        public init(
-            files: [String] = [], sockets: [String] = [], unixSockets: Set<UnixSocketKind> = [],
-            abstractSockets: Bool = false
-        ) {
-            self.files = files
-            self.sockets = sockets
-            self.unixSockets = unixSockets
-            self.abstractSockets = abstractSockets
-        }
-    }
-
     /// The folders below which files may be written, each of which exists, and none of which is the system's.
     public let folders: [String]
     private let unixSockets: Set<UnixSocketKind>
@@ -41,12 +19,21 @@ public final class Sandbox: Sendable {
     ///
     /// All below the folders of what is written may be written, or below the nearest folder that exists where theirs is
     /// still to be made. Nothing may in a folder of the system; a file that is to be there cannot be written or removed.
-    public init(for needs: Needs) {
-        let files = needs.files.map(Self.folder(of:)).filter { SystemFolder($0).map(\.isForAll) ?? true }
-        let sockets = needs.sockets.map(Self.folder(of:)).filter { SystemFolder($0) == nil }
+    ///
+    /// - Parameters:
+    ///   - files: the paths of files that are written, with others beside them.
+    ///   - sockets: the paths of Unix sockets that are there already, and removed at the end.
+    ///   - unixSockets: those that are still made; none: nothing but what is connected already is reached by one.
+    ///   - abstractSockets: whether Unix sockets with abstract names must stay within reach.
+    public init(
+        files: [String] = [], sockets: [String] = [], unixSockets: Set<UnixSocketKind> = [],
+        abstractSockets: Bool = false
+    ) {
+        let files = files.map(Self.folder(of:)).filter { SystemFolder($0).map(\.isForAll) ?? true }
+        let sockets = sockets.map(Self.folder(of:)).filter { SystemFolder($0) == nil }
         folders = Set(files + sockets).sorted()
-        unixSockets = needs.unixSockets
-        let number = clinux_ruleset_create(needs.abstractSockets ? 0 : 1)
+        self.unixSockets = unixSockets
+        let number = clinux_ruleset_create(abstractSockets ? 0 : 1)
         ruleset = Descriptor(owning: number)
         guard number >= 0 else {
             rulesFault = SystemError(code: -number, operation: "limit files with Landlock")

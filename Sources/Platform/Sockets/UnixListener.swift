@@ -14,8 +14,8 @@ public final class UnixListener: Sendable {
     /// from others, is removed, or is another process's.
     private let file: Mutex<Descriptor?>
 
-    /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and gets another one
-    /// once it has its owner and group.
+    /// Creates the socket. No user that `mode` leaves out can connect at any time: its file is created with mode 0600, and
+    /// gets another one once it has its owner and group.
     ///
     /// A stale file of a process that has ended is replaced. The parent directory is created if only it is missing.
     /// - Parameters:
@@ -23,7 +23,6 @@ public final class UnixListener: Sendable {
     ///   - owner: the user that will own the file, and the directory if it is created here; empty: the current user.
     ///     Another one needs root.
     ///   - group: the group of the file; empty: the owner's. Without root the process must be a member of it.
-    ///   - mode: the permission bits of the file.
     ///   - keepsMessages: whether connections carry messages, which stay apart, and no stream of bytes.
     ///   - passed: the socket of another process that listens there: it is taken with its file, which remains that process's
     ///     until `takeFile`. Where the file is gone another one is made.

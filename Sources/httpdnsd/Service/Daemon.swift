@@ -135,14 +135,13 @@ final class Daemon {
     /// Gives up what only the start needed. Without some of it DNS is served all the same.
     private func enterSandbox() {
         let manager = source.variables.process["NOTIFY_SOCKET"]
-        var needs = Sandbox.Needs()
-        needs.files = [settings.cache.disk.path].filter { !$0.isEmpty }
-        needs.sockets = [settings.control.socket].filter { !$0.isEmpty }
-        if settings.connectsToUnixSockets { needs.unixSockets.insert(.stream) }
-        if ServiceManager(path: manager) != nil { needs.unixSockets.insert(.datagram) }
-        // systemd may listen for our signs of life at such a name.
-        needs.abstractSockets = manager?.hasPrefix("@") == true
-        let sandbox = Sandbox(for: needs)
+        var unixSockets: Set<UnixSocketKind> = settings.connectsToUnixSockets ? [.stream] : []
+        if ServiceManager(path: manager) != nil { unixSockets.insert(.datagram) }
+        let sandbox = Sandbox(
+            files: [settings.cache.disk.path].filter { !$0.isEmpty },
+            sockets: [settings.control.socket].filter { !$0.isEmpty }, unixSockets: unixSockets,
+            // systemd may listen for our signs of life at such a name.
+            abstractSockets: manager?.hasPrefix("@") == true)
         // The only other thread that runs by now.
         log.performOnThread { sandbox.enterThread() }
         let faults = sandbox.enter()

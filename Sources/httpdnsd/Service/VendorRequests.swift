@@ -143,7 +143,7 @@ extension ServiceRequest {
 extension HTTPServerResponse {
     fileprivate init(_ reply: ServiceReply) {
         self.init(
-            Status(rawValue: reply.status) ?? .internalError,
+            Status.allCases.first { $0.code == "\(reply.status)" } ?? .internalError,
             contentType: reply.isJSON ? "application/json" : "text/plain",
             body: reply.body)
     }

@@ -55,7 +55,7 @@ import Testing
         let feed: HTTPServerFeed?
 
         init(_ response: HTTPServerResponse) {
-            status = response.status.rawValue
+            status = Int(response.status.code) ?? 0
             contentType = response.contentType?.description ?? ""
             body = String(decoding: response.body, as: UTF8.self)
             fields = Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name.description, $0.value) })

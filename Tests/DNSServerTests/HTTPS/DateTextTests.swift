@@ -13,16 +13,16 @@ struct DateTextTests {
             (253_402_300_800, nil), (.max, nil),
         ] as [(Int64, String?)])
     func `it has one form, and there is none of a clock that is not set`(time: Int64, text: String?) {
-        #expect(ResponseDate.text(of: time) == text)
+        #expect(HTTPServerResponse.date(of: time) == text)
     }
 
     @Test func `sessions of both versions send it, and no field without one`() throws {
-        let date = ResponseDate()
-        let dialogue = try HTTP2Dialogue(in: HTTP2SessionMemory(date: date))
+        let shared = HTTPSessionShare()
+        let dialogue = try HTTP2Dialogue(in: shared)
         dialogue.send(Frames.headers(1))
-        let session = HTTP1ServerSession(date: date)
+        let session = HTTP1ServerSession(in: shared)
         // What cannot be read is answered by the session itself.
-        date.text = "Thu, 01 Jan 2026 00:00:00 GMT"
+        shared.date = "Thu, 01 Jan 2026 00:00:00 GMT"
         session.receive(Array("GET\r\n\r\n".utf8)[...])
         dialogue.send(Frames.headers(3))
         #expect(dialogue.responses[1]?.isComplete == true && dialogue.responses[1]?.fields["date"] == nil)

@@ -76,6 +76,23 @@ struct HTTP1ReaderTests {
     }
 
     @Test(arguments: [
+        ("http://evil.example/ HTTP/1.1\r\nHost: a", "evil.example"),
+        ("https://[::1]:80/ HTTP/1.1\r\nHost: a", "[::1]:80"),
+        ("http://evil.example/ HTTP/1.0", "evil.example"),
+        ("/http://evil.example/ HTTP/1.1\r\nHost: a", "a"),
+    ])
+    func `the authority of a target stands for the host, whatever the field says`(rest: String, host: String) {
+        #expect(read("GET \(rest)\r\n\r\n").requests.first?.fields[.host] == host)
+    }
+
+    @Test(arguments: ["\n", "\r", "\n\r"]) func `a line that does not end with CRLF is not waited behind`(end: String) {
+        for size in [1, 1_000] {
+            #expect(read("GET / HTTP/1.1\(end)Host: a\(end)\(end)", inPartsOf: size).refusal == .badRequest)
+            #expect(read("GET / HTTP/1.1\r\nHost: a\(end)\(end)", inPartsOf: size).refusal == .badRequest)
+        }
+    }
+
+    @Test(arguments: [
         "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Close\r\n\r\n",
     ])
     func `a client says that a request is its last one`(text: String) { #expect(read(text).isLast) }
@@ -96,6 +113,9 @@ struct HTTP1ReaderTests {
         "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET /#a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET http:///a HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET http://a?b/ HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET HTTP://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
         "GET / http/1.1\r\nHost: a\r\n\r\n",
         "G(T / HTTP/1.1\r\nHost: a\r\n\r\n",
         "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -30,7 +30,7 @@ final class HTTP2Dialogue {
     ///   - memory: of the server's session.
     ///   - settings: the client's.
     init(
-        greets: Bool = true, in memory: HTTP2SessionMemory = HTTP2SessionMemory(), settings: (UInt16, UInt32)...
+        greets: Bool = true, in memory: HTTPSessionShare = HTTPSessionShare(), settings: (UInt16, UInt32)...
     ) throws {
         session = try #require(HTTP2ServerSession(in: memory))
         try #require(nghttp2_hd_inflate_new(&inflater) == 0)

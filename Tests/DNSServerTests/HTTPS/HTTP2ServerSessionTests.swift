@@ -39,7 +39,7 @@ struct HTTP2ServerSessionTests {
     }
 
     @Test func `output is taken until there is as much as wanted, and no frame more`() throws {
-        let session = try #require(HTTP2ServerSession(in: HTTP2SessionMemory()))
+        let session = try #require(HTTP2ServerSession(in: HTTPSessionShare()))
         // SETTINGS of four entries, and WINDOW_UPDATE.
         let counts = [33, 1, 1].map { limit in
             var output: [UInt8] = []
@@ -184,7 +184,7 @@ struct HTTP2ServerSessionTests {
 
     @Test(arguments: floods)
     func `a flood ends the connection after some tens of KiB, and holds no memory`(_ flood: Flood) throws {
-        let memory = HTTP2SessionMemory()
+        let memory = HTTPSessionShare()
         let dialogue = try HTTP2Dialogue(in: memory)
         dialogue.answer = { _ in nil }
         dialogue.send(flood.opening)
@@ -230,7 +230,7 @@ struct HTTP2ServerSessionTests {
     }
 
     @Test func `a client that takes nothing has its answers to PING bounded, and is not read`() throws {
-        let session = try #require(HTTP2ServerSession(in: HTTP2SessionMemory()))
+        let session = try #require(HTTP2ServerSession(in: HTTPSessionShare()))
         session.receive((Frames.preface + Frames.frame(.settings))[...])
         var pings = 0
         while !session.isSaturated, !session.isOver, pings < 10_000 {

@@ -21,7 +21,7 @@ struct HTTP2SessionMemoryTests {
     // MARK: Sessions
 
     @Test func `a session takes two pages, whatever it has answered`() throws {
-        let memory = HTTP2SessionMemory()
+        let memory = HTTPSessionShare()
         let dialogue = try HTTP2Dialogue(in: memory)
         #expect(memory.slots.resident == Self.session)
         for (index, size) in [0, 60, 468, 1_024, 1_025, 4_096, 20_000, 65_535].enumerated() {
@@ -37,7 +37,7 @@ struct HTTP2SessionMemoryTests {
     }
 
     @Test func `a long header goes through other memory, and comes back`() throws {
-        let memory = HTTP2SessionMemory()
+        let memory = HTTPSessionShare()
         let dialogue = try HTTP2Dialogue(in: memory)
         for index in 0..<100 {
             let value = String(repeating: "a", count: 7_000)
@@ -48,7 +48,7 @@ struct HTTP2SessionMemoryTests {
     }
 
     @Test func `sessions that end give their pages back, in whatever order, and others have the room again`() throws {
-        let memory = HTTP2SessionMemory()
+        let memory = HTTPSessionShare()
         var dialogues: [Int: HTTP2Dialogue] = [:]
         for index in 0..<200 { dialogues[index] = try HTTP2Dialogue(in: memory) }
         #expect(memory.slots.resident == 200 * Self.session)
@@ -64,7 +64,7 @@ struct HTTP2SessionMemoryTests {
     }
 
     @Test func `a session outlives what made its memory`() throws {
-        var memory: HTTP2SessionMemory? = HTTP2SessionMemory()
+        var memory: HTTPSessionShare? = HTTPSessionShare()
         let dialogue = try HTTP2Dialogue(in: #require(memory))
         memory = nil
         #expect(dialogue.serves(1))

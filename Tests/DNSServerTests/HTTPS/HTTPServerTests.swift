@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 import Scheduling
 import TestServers
@@ -150,6 +151,26 @@ struct HTTPServerTests {
         }
     }
 
+    @Test func `clients that read no response make room for others, and not one that reads slowly`() async throws {
+        let service = CountingService()
+        try await serve(service) { connect, _ in
+            let slow = try connect()
+            slow.send("GET /long HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+            var received = 0
+            for _ in 0..<7 {
+                usleep(20_000)
+                received += slow.receive()?.count ?? 0
+            }
+            let deaf = try (0..<HTTPServer.connections * 2).map { _ in try connect() }
+            for client in deaf { client.send("GET /long HTTP/1.1\r\nhost: a\r\n\r\n") }
+            await awaited { service.turns.values.reduce(0, +) >= HTTPServer.connections }
+            #expect(try connect().ask("GET", "/short").status == 200)
+            received += slow.readAll()?.count ?? 0
+            #expect(received > CountingService.long)
+            withExtendedLifetime(deaf) {}
+        }
+    }
+
     @Test func `a request that comes with its connection is read before others take the place`() async throws {
         try await serve(FeedService(parts: ["one\n"])) { connect, _ in
             let gate = LoopGate()
@@ -180,9 +201,11 @@ struct HTTPServerTests {
     }
 }
 
-/// Counts the requests in each turn of the loop.
+/// Counts the requests in each turn of the loop. `/long` is more than the kernel takes for a client that does not read.
 @Loop
 private final class CountingService: HTTPService {
+    nonisolated static let long = 1 << 20
+
     private(set) var turns: [UInt64: Int] = [:]
 
     nonisolated init() {}
@@ -191,7 +214,8 @@ private final class CountingService: HTTPService {
         to request: HTTPServerRequest, from client: SocketAddress, reply: @escaping @Loop (HTTPServerResponse) -> Void
     ) -> Bool {
         turns[TestServer.loop.turns, default: 0] += 1
-        reply(HTTPServerResponse(.ok))
+        let isLong = request.path.elementsEqual("/long".utf8)
+        reply(HTTPServerResponse(.ok, body: [UInt8](repeating: 0x61, count: isLong ? Self.long : 0)))
         return true
     }
 }

@@ -1,4 +1,5 @@
 import DNSWire
+import Glibc
 import Platform
 import TestServers
 import TestSupport
@@ -94,6 +95,20 @@ struct TCPServingTests {
             let reply = try client.receive()
             #expect(reply?.rcode == 0)
             #expect(client.isClosed(within: .patience))
+        }
+    }
+
+    @Test func `a query that waits for its turn keeps its connection, however long that was quiet`() async throws {
+        let limits = ServerLimits.test { ($0.idle, $0.intake) = (.milliseconds(500), 1) }
+        try await TestServer.run(limits: limits) { server in
+            let clients = try (0..<4).map { _ in try TestTCPClient(server.address) }
+            for client in clients { #expect(try client.ask(.query("one.example")).rcode == 0) }
+            let gate = LoopGate()
+            gate.close()
+            for (index, client) in clients.enumerated() { try client.send([.query("name\(index).example")]) }
+            usleep(700_000)
+            gate.open()
+            for client in clients { #expect(try client.receive()?.rcode == 0) }
         }
     }
 

@@ -186,7 +186,7 @@ struct TLSServingTests {
 }
 
 extension EncryptedServer {
-    @Loop var counts: TLSTerms.Counts { test.server.tls.counts }
+    @Loop var counts: (full: Int, resumed: Int, failed: Int) { test.server.tls.counts }
 
     @Loop func use(_ context: TLSContext) { test.server.tls.context = context }
 }

@@ -18,13 +18,19 @@ private struct Pipe {
     /// Makes the reader readable.
     func write() { _ = Glibc.write(writer, "x", 1) }
 
+    /// Takes back what one `write()` has written.
+    func read() {
+        var byte: UInt8 = 0
+        _ = Glibc.read(reader, &byte, 1)
+    }
+
     func close() {
         _ = Glibc.close(reader)
         _ = Glibc.close(writer)
     }
 }
 
-@Suite(.onLoop) struct WatchTests {
+@Suite(.onLoop, .serialized) struct WatchTests {
     private var loop: EventLoop { LoopRunner.shared.loop }
 
     @Test @Loop func `a readable descriptor is delivered until it has been read`() async throws {
@@ -35,6 +41,44 @@ private struct Pipe {
         defer { watch.cancel() }
         pipe.write()
         #expect(await inbox.wait(for: 3).prefix(3) == [.readable, .readable, .readable])
+    }
+
+    @Test @Loop func `what came while the loop stood still goes before timers that became due then`() async throws {
+        let (first, second) = (Pipe(), Pipe())
+        let inbox = Inbox<String>()
+        let watches = try [
+            loop.watch(first.reader, for: .readable) { _ in
+                first.read()
+                inbox.add("first")
+                second.write()
+            },
+            loop.watch(second.reader, for: .readable) { _ in
+                second.read()
+                inbox.add("second")
+            },
+        ]
+        _ = loop.schedule(after: .milliseconds(1)) { inbox.add("timer") }
+        first.write()
+        usleep(5_000)
+        #expect(await inbox.wait(for: 3) == ["first", "second", "timer"])
+        for watch in watches { watch.cancel() }
+        for pipe in [first, second] { pipe.close() }
+    }
+
+    @Test @Loop func `timers that are due wait for all ready descriptors, however many`() async throws {
+        let pipes = (0..<300).map { _ in Pipe() }
+        let inbox = Inbox<String>()
+        let watches = try pipes.map { pipe in
+            try loop.watch(pipe.reader, for: .readable) { _ in
+                pipe.read()
+                inbox.add("ready")
+            }
+        }
+        _ = loop.schedule(after: .zero) { inbox.add("timer") }
+        for pipe in pipes { pipe.write() }
+        #expect(await inbox.wait(for: pipes.count + 1).last == "timer")
+        for watch in watches { watch.cancel() }
+        for pipe in pipes { pipe.close() }
     }
 
     @Test @Loop func `a descriptor is delivered only for the interest named`() async throws {

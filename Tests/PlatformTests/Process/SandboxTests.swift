@@ -10,9 +10,9 @@ struct SandboxTests {
         unixSockets: Set<UnixSocketKind> = [], abstractSockets: Bool = false
     ) throws -> TemporaryDirectory {
         let directory = try TemporaryDirectory()
-        let needs = Sandbox.Needs(
+        let sandbox = Sandbox(
             files: [directory.path + "/a.db"], unixSockets: unixSockets, abstractSockets: abstractSockets)
-        guard Sandbox(for: needs).enter().isEmpty else { exit(98) }
+        guard sandbox.enter().isEmpty else { exit(98) }
         return directory
     }
 
@@ -124,7 +124,7 @@ struct SandboxTests {
     @Test func `a folder that is still missing can be made`() async {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
-            let sandbox = Sandbox(for: .init(files: [directory.path + "/later/a.db"]))
+            let sandbox = Sandbox(files: [directory.path + "/later/a.db"])
             guard sandbox.folders == [directory.path], sandbox.enter().isEmpty else { exit(1) }
             guard mkdir(directory.path + "/later", 0o700) == 0,
                 open(directory.path + "/later/a.db", O_CREAT | O_RDWR, 0o600) >= 0
@@ -157,7 +157,7 @@ struct SandboxTests {
         await #expect(processExitsWith: .success) {
             let directory = try TemporaryDirectory()
             let path = try directory.write("secret", to: "file")
-            guard chmod(path, 0o600) == 0, Sandbox(for: .init(files: [path])).enter().isEmpty
+            guard chmod(path, 0o600) == 0, Sandbox(files: [path]).enter().isEmpty
             else { exit(9) }
             let file = open(path, O_RDONLY)
             let results = [
@@ -184,7 +184,7 @@ struct SandboxTests {
 
     @Test(arguments: ["/run/httpdnsd.sock", "/tmp/a.sock", "/var/run/a.sock", "/etc/httpdnsd/a.sock", "/a.sock"])
     func `nothing is written in a folder of the system for the sake of a socket`(path: String) {
-        #expect(Sandbox(for: .init(sockets: [path])).folders == [])
+        #expect(Sandbox(sockets: [path]).folders == [])
     }
 
     @Test func `nothing is written in a folder of the system, but for those that are everybody's`() throws {
@@ -193,7 +193,7 @@ struct SandboxTests {
         let files = [
             "/etc/a.db", "/var/lib/a.db", "/var/lib/of-nobody/a.db", "/usr/lib/systemd/system/a.db", own, "/tmp/a.db",
         ]
-        #expect(Sandbox(for: .init(files: files)).folders == ["/tmp", directory.path].sorted())
+        #expect(Sandbox(files: files).folders == ["/tmp", directory.path].sorted())
     }
 }
 

@@ -6,15 +6,15 @@ final class HTTP1ServerSession: HTTPServerSession {
     private var next: HTTPServerStream?
     private var output = StreamBuffer()
     private(set) var feed: HTTPServerFeed?
+    /// The most bytes of a request's header.
     private let header: Int
     /// Whether no further request is read.
     private var isLast = false
-    private let date: ResponseDate
+    private let shared: HTTPSessionShare
 
-    /// - Parameter header: the most bytes of a request's header.
-    init(header: Int = HTTPServerLimits.header, date: ResponseDate = ResponseDate()) {
+    init(header: Int = HTTPServerLimits.header, in shared: HTTPSessionShare = HTTPSessionShare()) {
         self.header = header
-        self.date = date
+        self.shared = shared
         reader = HTTP1Reader(header: header)
     }
 
@@ -62,11 +62,11 @@ final class HTTP1ServerSession: HTTPServerSession {
     }
 
     private func write(_ response: HTTPServerResponse, withBody hasBody: Bool = true) {
-        var header = "HTTP/1.1 \(response.status.rawValue) \(response.status.reason)\r\n"
+        var header = "HTTP/1.1 \(response.status.rawValue)\r\n"
         if let type = response.contentType { header += "content-type: \(type)\r\n" }
         if response.feed == nil { header += "content-length: \(response.body.count)\r\n" }
         header += "cache-control: \(response.cacheControl)\r\n"
-        if !date.text.isEmpty { header += "date: \(date.text)\r\n" }
+        if !shared.date.isEmpty { header += "date: \(shared.date)\r\n" }
         for field in response.fields { header += "\(field.name): \(field.value)\r\n" }
         if isLast { header += "connection: close\r\n" }
         header += "\r\n"
@@ -118,6 +118,8 @@ struct HTTP1Reader {
         /// Whether it may come without a field `Host`, as HTTP/1.0 does.
         var isOld = false
         var hosts = 0
+        /// The authority of a target in absolute form.
+        var authority: String?
         var length: Int?
         var coding: HTTPServerResponse.Status?
     }
@@ -139,14 +141,14 @@ struct HTTP1Reader {
     /// Removes and returns the next request.
     mutating func next() -> Next {
         if head == nil {
-            guard let end = endOfHeader() else { return limit(bytes.count) }
-            if end > header { return limit(end) }
             do throws(Status) {
+                guard let end = try endOfHeader() else { return limit(bytes.count) }
+                if end > header { return limit(end) }
                 head = try Self.read(bytes[..<end])
+                remove(end + 2)
             } catch {
                 return .refused(error)
             }
-            remove(end + 2)
         }
         guard let head, bytes.count >= head.length ?? 0 else { return .incomplete }
         self.head = nil
@@ -166,13 +168,14 @@ struct HTTP1Reader {
         searched = 0
     }
 
-    /// The index after the CRLF of a header's last line, on which an empty line follows.
-    private mutating func endOfHeader() -> Int? {
-        var index = searched
-        while index + 3 < bytes.count {
-            if bytes[index] == 13, bytes[index + 1] == 10, bytes[index + 2] == 13, bytes[index + 3] == 10 {
-                return index + 2
-            }
+    /// The index after the CRLF of a header's last line, on which an empty line follows; nil: it has not come.
+    private mutating func endOfHeader() throws(Status) -> Int? {
+        var index = max(1, searched)
+        while index < bytes.count {
+            let isEnd = bytes[index] == 10
+            // Without the other one neither ends a line, and the end might never come.
+            guard isEnd == (bytes[index - 1] == 13) else { throw Status.badRequest }
+            if isEnd, index > 1, bytes[index - 2] == 10 { return index - 1 }
             index += 1
         }
         searched = index
@@ -194,6 +197,8 @@ struct HTTP1Reader {
         try readRequestLine(takeLine(&rest), &head)
         while !rest.isEmpty { try readField(takeLine(&rest), &head) }
         try check(head)
+        // RFC 9112 section 3.2.2.
+        if let authority = head.authority { head.request.fields[.host] = authority }
         return head
     }
 
@@ -216,15 +221,15 @@ struct HTTP1Reader {
             throw Status.versionNotSupported
         }
         head.request.setMethod(parts[0])
-        guard head.request.setTarget(withoutOrigin(parts[1])) else { throw Status.badRequest }
-    }
-
-    /// A target without scheme and authority, which a client may send too (RFC 9112 section 3.2.2).
-    private static func withoutOrigin(_ target: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        for scheme in ["https://", "http://"] where target.starts(with: scheme.utf8) {
-            return target.dropFirst(scheme.utf8.count).drop { $0 != UInt8(ascii: "/") }
+        var target = parts[1]
+        if let scheme = ["https://", "http://"].first(where: { target.starts(with: $0.utf8) }) {
+            let rest = target.dropFirst(scheme.utf8.count)
+            let authority = rest.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+            guard !authority.isEmpty else { throw Status.badRequest }
+            head.authority = String(decoding: authority, as: UTF8.self)
+            target = rest[authority.endIndex...]
         }
-        return target
+        guard head.request.setTarget(target) else { throw Status.badRequest }
     }
 
     private static func readField(_ line: ArraySlice<UInt8>, _ head: inout Head) throws(Status) {

@@ -9,7 +9,7 @@ import Platform
 /// Debian's also the parts of a header (CVE-2024-28182).
 final class HTTP2ServerSession: HTTPServerSession {
     private let engine: HTTP2Engine
-    private let shared: HTTP2SessionMemory
+    private let shared: HTTPSessionShare
     /// The streams that the engine has, which holds no reference to them.
     private var streams: [HTTPServerStream] = []
     /// Whole requests that were not returned yet, in the order in which they became whole.
@@ -27,9 +27,9 @@ final class HTTP2ServerSession: HTTPServerSession {
     private(set) var unsent = 0
 
     /// Returns nil without memory.
-    init?(in memory: HTTP2SessionMemory) {
+    init?(in shared: HTTPSessionShare) {
         let made = HTTP2Engine(
-            .server(in: memory.slots, queuedFrames: HTTPServerLimits.queuedFrames),
+            .server(in: shared.slots, queuedFrames: HTTPServerLimits.queuedFrames),
             [
                 .maxConcurrentStreams: UInt32(HTTPServerLimits.streams),
                 .initialWindowSize: UInt32(HTTPServerLimits.streamWindow),
@@ -39,7 +39,7 @@ final class HTTP2ServerSession: HTTPServerSession {
             ],
             window: Int32(HTTPServerLimits.window))
         guard let made else { return nil }
-        (engine, shared) = (made, memory)
+        (engine, self.shared) = (made, shared)
         unsafe engine.peer = self
     }
 
@@ -85,7 +85,7 @@ final class HTTP2ServerSession: HTTPServerSession {
         let body = stream.request.method == .head ? [] : response.body
         stream.answer(body)
         note(unsent: body.count)
-        shared.fields.set(response, date: shared.date.text)
+        shared.fields.set(response, date: shared.date)
         guard !engine.respond(&shared.fields, hasBody: !body.isEmpty, to: stream.id) else { return }
         engine.reset(stream.id, .enhanceYourCalm)
     }
@@ -198,23 +198,13 @@ extension HTTP2ServerSession: HTTP2Peer {
     }
 }
 
-/// What the sessions of a site share: memory of nghttp2's, that of a response's header, and its date.
-final class HTTP2SessionMemory {
-    let slots = HTTP2Memory()
-    /// Of one response at a time.
-    var fields = HTTP2Fields()
-    let date: ResponseDate
-
-    init(date: ResponseDate = ResponseDate()) { self.date = date }
-}
-
 extension HTTP2Fields {
     /// Replaces all by those of a response.
     ///
     /// - Parameter date: as in the field `date`; empty: none.
     mutating func set(_ response: HTTPServerResponse, date: String) {
         removeAll(after: 0)
-        add(":status", String(response.status.rawValue))
+        add(":status", String(response.status.code))
         if let type = response.contentType { add("content-type", type) }
         add("content-length", String(response.body.count))
         add("cache-control", response.cacheControl, isIndexed: false)

@@ -22,27 +22,16 @@ public struct HTTPServerRequest: Sendable {
     /// The media type of DNS messages (RFC 8484 section 6).
     static let dnsMessageType = "application/dns-message"
 
-    public var method: Method
+    public var method = Method.other
     /// Path and query as sent, percent-encoded: printable ASCII that begins with a slash. May contain a token or a
     /// signature: never logged.
-    public var target: [UInt8]
+    public var target: [UInt8] = []
     /// Whether the body's media type is that of DNS messages, whatever its parameters are; nil without `Content-Type`.
     public var isDNSMessage: Bool?
     /// Those that came, the values of one name separated by commas.
     public var fields: [Field: String] = [:]
     /// At most `HTTPServerLimits.body` bytes; empty without a body.
-    public var body: [UInt8]
-
-    public init(
-        method: Method = .other, target: [UInt8] = [], isDNSMessage: Bool? = nil,
-        fields: [Field: String] = [:], body: [UInt8] = []
-    ) {
-        self.method = method
-        self.target = target
-        self.isDNSMessage = isDNSMessage
-        self.fields = fields
-        self.body = body
-    }
+    public var body: [UInt8] = []
 
     /// The target up to the query.
     public var path: ArraySlice<UInt8> { target.prefix { $0 != UInt8(ascii: "?") } }
@@ -169,7 +158,7 @@ public enum HTTPServerLimits {
     /// connection.
     static let overheadPerReset = 512
     /// Bytes of a response's body in one frame, such that its memory in nghttp2 is in a page that the session has touched
-    /// already (`HTTP2SessionMemory`). Most responses are shorter.
+    /// already (`HTTP2Memory`). Most responses are shorter.
     static let frame = 1_024
     /// Bytes that a stream takes beside its request and response, most of them in nghttp2.
     static let heldByStream = 512

@@ -2,55 +2,32 @@ import Scheduling
 
 /// The response to an HTTP client's request.
 public struct HTTPServerResponse: Sendable {
-    /// A status code of RFC 9110 section 15.
-    public enum Status: Int, Error, Sendable {
-        case ok = 200
-        case badRequest = 400
-        case unauthorized = 401
-        case forbidden = 403
-        case notFound = 404
-        case methodNotAllowed = 405
-        case lengthRequired = 411
-        case contentTooLarge = 413
-        case targetTooLong = 414
-        case unsupportedMediaType = 415
-        case expectationFailed = 417
-        case misdirected = 421
-        case unprocessable = 422
-        case tooManyRequests = 429
-        case headerTooLarge = 431
-        case internalError = 500
-        case notImplemented = 501
-        case unavailable = 503
-        case versionNotSupported = 505
-        case loopDetected = 508
+    /// A status code of RFC 9110 section 15, with the phrase after it over HTTP/1.1. That may be left out (RFC 9112 section 4), but
+    /// Tencent's SDK of Android reads no body without `OK` before it.
+    public enum Status: String, CaseIterable, Error, Sendable {
+        case ok = "200 OK"
+        case badRequest = "400 Bad Request"
+        case unauthorized = "401 Unauthorized"
+        case forbidden = "403 Forbidden"
+        case notFound = "404 Not Found"
+        case methodNotAllowed = "405 Method Not Allowed"
+        case lengthRequired = "411 Length Required"
+        case contentTooLarge = "413 Content Too Large"
+        case targetTooLong = "414 URI Too Long"
+        case unsupportedMediaType = "415 Unsupported Media Type"
+        case expectationFailed = "417 Expectation Failed"
+        case misdirected = "421 Misdirected Request"
+        case unprocessable = "422 Unprocessable Content"
+        case tooManyRequests = "429 Too Many Requests"
+        case headerTooLarge = "431 Request Header Fields Too Large"
+        case internalError = "500 Internal Server Error"
+        case notImplemented = "501 Not Implemented"
+        case unavailable = "503 Service Unavailable"
+        case versionNotSupported = "505 HTTP Version Not Supported"
+        case loopDetected = "508 Loop Detected"
 
-        /// The phrase after the code over HTTP/1.1. It may be left out (RFC 9112 section 4), but Tencent's SDK of Android
-        /// reads no body without `OK` before it.
-        var reason: StaticString {
-            switch self {
-            case .ok: "OK"
-            case .badRequest: "Bad Request"
-            case .unauthorized: "Unauthorized"
-            case .forbidden: "Forbidden"
-            case .notFound: "Not Found"
-            case .methodNotAllowed: "Method Not Allowed"
-            case .lengthRequired: "Length Required"
-            case .contentTooLarge: "Content Too Large"
-            case .targetTooLong: "URI Too Long"
-            case .unsupportedMediaType: "Unsupported Media Type"
-            case .expectationFailed: "Expectation Failed"
-            case .misdirected: "Misdirected Request"
-            case .unprocessable: "Unprocessable Content"
-            case .tooManyRequests: "Too Many Requests"
-            case .headerTooLarge: "Request Header Fields Too Large"
-            case .internalError: "Internal Server Error"
-            case .notImplemented: "Not Implemented"
-            case .unavailable: "Service Unavailable"
-            case .versionNotSupported: "HTTP Version Not Supported"
-            case .loopDetected: "Loop Detected"
-            }
-        }
+        /// The three digits.
+        public var code: Substring { rawValue.prefix(3) }
     }
 
     public var status: Status
@@ -84,11 +61,7 @@ public struct HTTPServerResponse: Sendable {
     var cacheControl: String { maxAge.map { "max-age=" + String($0) } ?? "no-store" }
 }
 
-/// The value of `Date` in the responses of a site (RFC 9110 section 6.6.1), which its sessions share: they read no clock.
-final class ResponseDate {
-    /// Empty while no clock is set: the field is not sent then.
-    var text = ""
-
+extension HTTPServerResponse {
     /// 2025-01-01, in seconds since 1970: before this the clock is not set yet, as on a machine without a battery.
     private static let earliest: Int64 = 1_735_689_600
     /// The first second of the year 10000, which has too many digits.
@@ -96,10 +69,9 @@ final class ResponseDate {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// HTTP's form of a date: `Thu, 01 Jan 2026 00:00:00 GMT` (RFC 9110 section 5.6.7); nil for what no clock shows that is set.
-    ///
-    /// - Parameter time: seconds since 1970.
-    static func text(of time: Int64) -> String? {
+    /// HTTP's form of a date in seconds since 1970, such as `Thu, 01 Jan 2026 00:00:00 GMT` (RFC 9110 section 5.6.7); nil for
+    /// what no clock shows that is set.
+    static func date(of time: Int64) -> String? {
         guard (earliest..<end).contains(time) else { return nil }
         let (day, second) = time.floored(by: 86_400)
         let date = UTCDate(daysSince1970: day)

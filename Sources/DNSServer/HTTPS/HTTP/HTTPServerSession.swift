@@ -1,3 +1,5 @@
+import Platform
+
 /// HTTP on one connection with a client: received bytes and responses go in, requests and bytes to send come out. It
 /// does no input or output.
 protocol HTTPServerSession: AnyObject {
@@ -78,4 +80,15 @@ final class HTTPServerStream {
         sent += part.count
         return (part.count, sent == body.count)
     }
+}
+
+/// What the sessions of a site share.
+final class HTTPSessionShare {
+    /// The value of `Date` in their responses (RFC 9110 section 6.6.1): they read no clock. Empty while none is set: the field is
+    /// not sent then.
+    var date = ""
+    /// Memory of nghttp2's.
+    private(set) lazy var slots = HTTP2Memory()
+    /// Of one response at a time over HTTP/2.
+    var fields = HTTP2Fields()
 }
