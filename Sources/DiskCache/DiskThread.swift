@@ -265,8 +265,8 @@ final class DiskThread {
     private func flush(isSynced: Bool = false) -> Bool {
         guard let open else { return false }
         // Writes to a database that was deleted would succeed without an error.
-        guard folder.identity == open.identity else {
-            fail("\(folder.path) is gone")
+        if let reason = folder.loss(of: open.identity) {
+            fail(reason)
             return false
         }
         let rules = cache.state.withLock { state in

@@ -26,11 +26,17 @@ struct StoreFolder {
         }
     }
 
-    /// The identity of the file at the path; nil when there is none.
+    /// The identity of the file at the path; nil when there is none, or it cannot be reached.
     var identity: Identity? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
         return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
+    /// Why the path does not lead to a file that was opened by it any more; nil: it does.
+    func loss(of opened: Identity?) -> String? {
+        if let identity { return identity == opened ? nil : "\(path) is another file now" }
+        return errno == ENOENT ? "\(path) is gone" : SystemError.last("stat \(path)").description
     }
 
     struct Identity: Equatable {

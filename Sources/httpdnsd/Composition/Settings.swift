@@ -149,7 +149,7 @@ extension Configuration {
 
     /// What is said of those that are longer than is read.
     var cutLists: [String] {
-        networkFiles.filter { ResolvConf(readListFile($0) ?? []).isCut }.map { file in
+        networkFiles.filter { ResolvConf((try? readListFile($0)) ?? []).isCut }.map { file in
             "\(file): is longer than 64 KiB or 1,024 lines, so only the whole lines before that count"
         }
     }
