@@ -74,6 +74,8 @@ final class HTTPConnection {
     func isUsable(at now: Instant) -> Bool {
         guard isOpen, !isRetired, !isDead(at: now) else { return false }
         guard let session else { return true }
+        // By HTTP/1.1 what has come already would be taken for the reply.
+        if isIdle, !session.pings, socket.hasUnread { return false }
         return session.mayOpen && !life.isWorn(isIdle: isIdle, at: now)
     }
 
