@@ -81,9 +81,7 @@ public struct CachedAnswer: Sendable {
     public let scope: ClientScope?
     public let entry: CacheEntry
 
-    /// Nil unless `isWanted` accepts the name.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey`.
+    /// Reads the bytes of a `QueryKey`. Nil unless `isWanted` accepts the name.
     init?(key: [UInt8], entry: @autoclosure () -> CacheEntry?, where isWanted: (Name) -> Bool) {
         guard let parts = Self.parts(Array(key.dropLast(5))), isWanted(parts.name), let entry = entry() else {
             return nil

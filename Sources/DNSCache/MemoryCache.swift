@@ -128,18 +128,15 @@ public final class MemoryCache: Sendable {
     /// Counts a miss that was found with `entry(for:)`.
     public func noteMiss(_ key: borrowing QueryKey) { withShard(of: key) { shard, _, _, _ in shard.misses &+= 1 } }
 
-    /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
-    ///
-    /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.
+    /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one. Returns whether it
+    /// was stored; not if it needs more than an eighth of its shard.
     @discardableResult
     public func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
 
-    /// Stores an entry unless there is one already, which is newer.
-    ///
-    /// - Returns: whether there was none and it was stored.
+    /// Stores an entry unless there is one already, which is newer. Returns whether there was none and it was stored.
     public func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in
@@ -147,9 +144,8 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Assigns an entry to another generation of the policy: its route is still valid.
-    ///
-    /// - Parameter rotates: whether its addresses rotate in that one.
+    /// Assigns an entry to another generation of the policy, in which its route is still valid, and its addresses may
+    /// rotate.
     public func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
         withBlock(of: key) { _, block in
             block.update {

@@ -168,9 +168,8 @@ struct SlotTable: ~Copyable {
         Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(count)) &>> 32)
     }
 
-    /// Where the slot stands at which probing for a hash begins, in what is or was the table; for any thread.
-    ///
-    /// - Parameter words: of a table that has not ended, nor its successor.
+    /// Where the slot stands at which probing for a hash begins, in what is or was the table, which has not ended, nor its
+    /// successor; for any thread.
     @unsafe
     @inline(__always)
     static func hint(_ hash: UInt32, in words: UnsafeMutablePointer<Word>) -> UnsafeMutablePointer<Word> {

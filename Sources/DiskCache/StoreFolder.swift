@@ -44,11 +44,9 @@ struct StoreFolder {
         let inode: UInt64
     }
 
-    /// Renames the database, which must be ours, and its log, so that a new one can be started. Replaces the one that was
-    /// renamed before.
-    ///
-    /// - Returns: its new path; nil when it cannot be renamed, or where a file that is not ours has that name: then this one
-    ///   is removed.
+    /// Renames the database, which must be ours, and its log, so that a new one can be started, over the one renamed
+    /// before. Returns its new path; nil when it cannot be renamed, or a file that is not ours has that name: then it is
+    /// removed.
     func quarantine() -> String? {
         let target = path + Self.damaged
         // What cannot be opened may be another program's.

@@ -48,11 +48,7 @@ extension UpstreamResults {
 }
 
 extension UpstreamQuestion {
-    /// The only question of the message.
-    ///
-    /// - Parameters:
-    ///   - isKnown: whether a type can be asked for.
-    ///   - reason: that of the failure for any other, and for several types.
+    /// The only question of the message, of a known type; for any other, and for several types, throws for this reason.
     func only(
         where isKnown: (RecordType) -> Bool, else reason: String
     ) throws(UpstreamFailure) -> Question {

@@ -102,9 +102,7 @@ public enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
     case unix(String)
     case tcp(AddressAndPort)
 
-    /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`.
-    ///
-    /// - Returns: nil for anything else.
+    /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`. Returns nil for anything else.
     public init?(_ text: String) {
         if text.hasPrefix("unix:/"), text.utf8.count <= 5 + 107 {
             self = .unix(String(text.dropFirst(5)))

@@ -227,9 +227,7 @@ public struct ClientNetwork: Hashable, Sendable {
     /// The first bits of a program's: as an address those of multicast, which no client has.
     private static let programs: UInt64 = 0xff << 56
 
-    /// The programs of one user and one control group of this machine, where these are known.
-    ///
-    /// - Parameter group: its number, of which the last 24 bits count.
+    /// The programs of one user and one control group of this machine, where these are known: of its number 24 bits count.
     public init(user: UInt32, group: UInt64) { number = Self.programs | (group & 0xff_ffff) << 32 | UInt64(user) }
 
     /// The user of a program, and the last 24 bits of the number of its control group; nil for any other client.

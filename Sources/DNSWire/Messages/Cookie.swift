@@ -166,9 +166,7 @@ public struct SipHash: Sendable {
         count += 8
     }
 
-    /// The hash.
-    ///
-    /// - Parameter rest: the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
+    /// The hash with the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
     public consuming func finish(_ rest: UInt64 = 0, _ restCount: Int = 0) -> UInt64 {
         append(UInt64(truncatingIfNeeded: count + restCount) << 56 | rest)
         v2 ^= 0xff

@@ -79,11 +79,8 @@ public struct AliDNSAccount: Sendable {
         self.crypto = crypto
     }
 
-    /// The parameters that sign a query for `host`, beginning with `&`.
-    ///
-    /// - Parameters:
-    ///   - host: as it is sent, before percent-encoding.
-    ///   - time: seconds since 1970.
+    /// The parameters that sign a query for `host`, as it is sent before percent-encoding, at a time in seconds since 1970;
+    /// they begin with `&`.
     func parameters(for host: String, at time: Int64) throws(UpstreamFailure) -> String {
         let time = max(time, 0)
         let key = try crypto.sha256Digits("\(id)\(secret.value)\(time)\(host)\(accessKeyID)")

@@ -35,9 +35,7 @@ protocol HTTPSession: AnyObject {
     /// Appends what is to be sent, until there are at least `limit` bytes or no more.
     func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure)
 
-    /// Processes received bytes.
-    ///
-    /// - Throws: `UpstreamFailure.network` when the connection cannot be used any more.
+    /// Processes received bytes. Throws `UpstreamFailure.network` when the connection cannot be used any more.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure)
 
     /// The other end sends no more, and has said so.

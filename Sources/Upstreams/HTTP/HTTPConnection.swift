@@ -86,9 +86,8 @@ final class HTTPConnection {
     /// Since when it has been idle; nil while it is not ready or has requests.
     var idleSince: Instant? { isIdle && session != nil ? life.heard : nil }
 
-    /// Sends a request as soon as the connection is ready.
-    ///
-    /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
+    /// Sends a request as soon as the connection is ready. Throws `UpstreamFailure.cancelled`, or `.network` without
+    /// memory.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if isIdle { life.requestsBegin(at: loop.now) }
         if let session {

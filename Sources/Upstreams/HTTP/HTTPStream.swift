@@ -73,9 +73,7 @@ final class HTTPStream {
         return false
     }
 
-    /// Copies the next part of the request's body.
-    ///
-    /// - Returns: the number of bytes, and whether these are the last.
+    /// Copies the next part of the request's body. Returns the number of bytes, and whether these are the last.
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
         let body = request.body ?? []
         let part = body[sentBody...].prefix(buffer.count)
@@ -99,9 +97,7 @@ extension UpstreamFailure {
 }
 
 extension HTTPStream {
-    /// Takes one field of a header or trailer.
-    ///
-    /// - Returns: whether the header is still within its limit.
+    /// Takes one field of a header or trailer. Returns whether the header is still within its limit.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         guard receiveHeader(name.count + value.count) else { return false }
         guard !isHeaderComplete, let initial = unsafe name.first else { return true }

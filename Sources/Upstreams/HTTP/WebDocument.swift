@@ -43,9 +43,8 @@ public final class WebDocument {
         lookup?.onChange = { [weak self] in self?.addresses = $0 }
     }
 
-    /// Fetches it from the first address that answers, of any source.
-    ///
-    /// - Parameter tag: the entity tag of the document that is there already: then the status is 304, without a body.
+    /// Fetches it from the first address that answers, of any source. While it still has this entity tag, that of the
+    /// document that is there already, the status is 304, without a body.
     public func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
         if let lookup {
             lookup.refreshIfDue()

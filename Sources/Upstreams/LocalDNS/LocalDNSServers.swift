@@ -91,10 +91,7 @@ public struct LocalDNSServers: Sendable {
     /// Where `httpdnsd resolver on` leaves the file that it replaces.
     public static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
 
-    /// Reads the lists. They are small files, mostly in memory, read at start, at a reload and when the network
-    /// changes.
-    ///
-    /// - Returns: at least one server.
+    /// Reads the lists, small files, at start, at a reload and when the network changes. Returns at least one server.
     public func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains(where: \.isWildcard) ? localAddresses() : []
         var findings: [String] = []

@@ -112,9 +112,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Whether the server supports HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 
-    /// Opens a connection in the background, unless there is one.
-    ///
-    /// There is no timer: the next query renews the connection, so an idle daemon stays idle.
+    /// Opens a connection in the background, unless there is one. The next query renews it: an idle daemon stays idle.
     func keepReady() {
         guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true else { return }
         lastUse = loop.now

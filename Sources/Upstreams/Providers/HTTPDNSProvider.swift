@@ -147,9 +147,7 @@ public final class HTTPDNSProvider: Provider {
     /// Called with new state to be stored.
     public var onLearned: (@Loop (Learned) -> Void)?
 
-    /// Restores what an earlier process had learned, unless this process has learned newer values.
-    ///
-    /// - Parameter time: when it was learned, in seconds since 1970.
+    /// Restores what an earlier process had learned, `time` seconds after 1970, unless this one has learned newer values.
     public func restore(_ learned: Learned, at time: Int64) {
         switch learned {
         case .calls(let record): account.restore(record)

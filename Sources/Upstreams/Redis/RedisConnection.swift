@@ -41,9 +41,7 @@ final class RedisConnection: RedisChannel {
     /// Whether commands may be sent: the connection is made.
     private var isReady = false
 
-    /// Starts to connect, and sends the greeting first.
-    ///
-    /// - Throws: without descriptors, memory, route or trust anchors.
+    /// Starts to connect, and sends the greeting first. Throws without descriptors, memory, route or trust anchors.
     init(
         _ settings: RedisSettings, at address: SocketAddress?, on loop: EventLoop, paths: NetworkPaths,
         events: RedisChannelEvents
@@ -211,9 +209,7 @@ protocol RedisChannel: AnyObject {
     /// - Returns: false when it cannot be sent; `done` is then not called.
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool
 
-    /// Sends a command whose replies are among what is published.
-    ///
-    /// - Returns: false when it cannot be sent.
+    /// Sends a command whose replies are among what is published. Returns false when it cannot be sent.
     func sendWithoutReply(_ command: RedisCommand) -> Bool
 
     /// Ends it; commands without a reply get nil.

@@ -44,10 +44,8 @@ final class LeaseWatch {
         link.onEnd = { [weak self] in self?.channels = [:] }
     }
 
-    /// Waits for what is published on a channel.
-    ///
-    /// - Parameter act: called mostly later; not after the waiter's `cancel()`.
-    /// - Returns: nil when there is no connection.
+    /// Waits for what is published on a channel; nil when there is no connection. Mostly `act` is called later, and never
+    /// after the waiter's `cancel()`.
     func wait(on channel: [UInt8], _ act: @escaping Act) -> Waiter? {
         guard let connection = link.usable() else { return nil }
         let waiter = Waiter(channel, on: self, act)

@@ -20,9 +20,8 @@ final class SharedKeys {
     private let prefix: [UInt8]
     private let digest: KeyedDigest
 
-    /// Nil unless the secret has `length` bytes, and where the library has no such digest.
-    ///
-    /// - Parameter prefix: what every name in Redis begins with.
+    /// Nil unless the secret has `length` bytes, and where the library has no such digest. Names in Redis begin with
+    /// `prefix`.
     init?(secret: [UInt8], prefix: [UInt8] = []) {
         guard secret.count == Self.length, let digest = KeyedDigest(key: secret) else { return nil }
         self.prefix = prefix
@@ -32,11 +31,7 @@ final class SharedKeys {
     /// Where the answers to a question are; nil where the library fails.
     func place(of question: SharedQuestion) -> SharedPlace? { place(of: question.bytes) }
 
-    /// Where a count is; nil where the library fails.
-    ///
-    /// - Parameters:
-    ///   - name: of what is counted.
-    ///   - period: the day or month, which stands in the name in Redis.
+    /// Where the count of what has this name is, in Redis with its day or month; nil where the library fails.
     func count(of name: String, _ period: String) -> SharedPlace? {
         place(of: Self.count + Array("\(period) \(name)".utf8), suffix: Array(":\(period)".utf8))
     }

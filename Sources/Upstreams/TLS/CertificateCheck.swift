@@ -152,9 +152,7 @@ extension CertificateEvidence {
     /// Bytes of a name that are recorded: the other end chose it.
     private static let longestName = 256
 
-    /// The details of a certificate.
-    ///
-    /// - Parameter certificate: an `X509`, borrowed.
+    /// The details of a certificate: an `X509`, borrowed.
     init(_ reason: String, of certificate: OpaquePointer) {
         // Otherwise the next TLS call on this thread would find an error of another call.
         defer { ERR_clear_error() }

@@ -92,9 +92,7 @@ final class ServiceSocket {
         descriptor = consume socket
     }
 
-    /// Registers `handler`, called whenever `serve` is to be called.
-    ///
-    /// - Throws: `UpstreamFailure.overloaded` without memory.
+    /// Registers `handler`, called whenever `serve` is to be called. Throws `UpstreamFailure.overloaded` without memory.
     func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(UpstreamFailure) {
         guard let number = descriptor?.number else { return }
         do {

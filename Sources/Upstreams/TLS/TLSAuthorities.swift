@@ -20,10 +20,8 @@ import Scheduling
     private static var readings = 0
     private static var known: [String: TLSAuthorities] = [:]
 
-    /// The trust anchors of a PEM file, read again when the file has changed or the last reading is
-    /// `HTTPLimits.authorityCache` old.
-    ///
-    /// - Throws: `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
+    /// The trust anchors of a PEM file, read again when it has changed or the last reading is `HTTPLimits.authorityCache`
+    /// old. Throws `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(UpstreamFailure) -> TLSAuthorities {
         known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
         let version = version(of: path)

@@ -105,9 +105,7 @@ import Scheduling
 
     // MARK: The network's side
 
-    /// Stores bytes received from the network.
-    ///
-    /// - Returns: false without memory.
+    /// Stores bytes received from the network. Returns false without memory.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // Errors that other code on this thread has left would be taken for those of the next call.
         ERR_clear_error()
@@ -216,9 +214,7 @@ import Scheduling
         return "sha256//" + TextEncoding.base64(digest)
     }
 
-    /// What is recorded of the presented certificate, valid or not; nil: there was none.
-    ///
-    /// - Parameter reason: why it is refused.
+    /// What is recorded of the presented certificate, valid or not, and of why it is refused; nil: there was none.
     func evidence(_ reason: String) -> CertificateEvidence? {
         guard let chain = unsafe SSL_get_peer_cert_chain(connection), let first = unsafe OPENSSL_sk_value(chain, 0)
         else { return nil }
@@ -228,9 +224,8 @@ import Scheduling
     /// Whether the handshake resumed an earlier connection's session, and so presented no certificate.
     var isResumed: Bool { unsafe SSL_session_reused(connection) == 1 }
 
-    /// The session to resume in the next handshake; nil if the server gave none.
-    ///
-    /// - Parameter verified: when a certificate was last verified.
+    /// The session to resume in the next handshake, of a certificate that was last verified then; nil if the server gave
+    /// none.
     func resumable(verified: Instant) -> TLSSession? {
         let chain = unsafe isResumed ? earlier?.chain : SSL_get0_verified_chain(connection)
         guard let chain = unsafe chain, let copy = unsafe X509_chain_up_ref(chain) else { return nil }
