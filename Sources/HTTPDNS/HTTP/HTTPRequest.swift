@@ -28,8 +28,8 @@ public struct HTTPResponse: Hashable, Sendable {
     public var date: Int64?
     /// The `ETag` header, of a document only.
     public var entityTag: String?
-    /// The compression of the body, from the `Content-Encoding` header; nil: none.
-    public var compression: HTTPCompression?
+    /// The content coding that compresses the body, from the `Content-Encoding` header; nil: none.
+    public var compression: String?
     /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
     public var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
@@ -37,7 +37,7 @@ public struct HTTPResponse: Hashable, Sendable {
 
     public init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        entityTag: String? = nil, compression: HTTPCompression? = nil, body: [UInt8] = [],
+        entityTag: String? = nil, compression: String? = nil, body: [UInt8] = [],
         timeToFirstByte: Duration? = nil
     ) {
         self.status = status
@@ -103,17 +103,6 @@ extension UpstreamFailure {
     static func unreadable(_ reason: some CustomStringConvertible) -> UpstreamFailure {
         .unusable("unreadable reply: \(reason)")
     }
-}
-
-/// A content coding that compresses (IANA's registry of HTTP content codings, RFC 9110 section 8.4.1).
-public enum HTTPCompression: String, Sendable {
-    case br
-    case compress
-    case deflate
-    case gzip
-    case xCompress = "x-compress"
-    case xGzip = "x-gzip"
-    case zstd
 }
 
 /// A name in the form of the proprietary services: letters, digits, hyphens and underscores between dots.

@@ -49,9 +49,7 @@ final class HTTP1Session: HTTPSession {
     private var overheadLeft = HTTPLimits.overhead
     private(set) var isOver = false
 
-    /// - Parameters:
-    ///   - authority: host and port as in a URL.
-    ///   - bodyLimit: the most bytes of a reply's body.
+    /// `authority` is host and port as in a URL, `bodyLimit` the most bytes of a reply's body.
     init(authority: String, bodyLimit: Int = HTTPLimits.body) {
         self.authority = authority
         self.bodyLimit = bodyLimit

@@ -73,10 +73,7 @@ final class HTTP2Session: HTTPSession {
     /// When the bytes being processed were received.
     private var now = Instant(nanoseconds: 0)
 
-    /// - Parameters:
-    ///   - authority: host and port as in a URL.
-    ///   - bodyLimit: the most bytes of a reply's body, at most `HTTPLimits.document`.
-    /// - Throws: `UpstreamFailure.network` without memory.
+    /// `authority` is host and port as in a URL, `bodyLimit` the most bytes of a reply's body. Throws without memory.
     init(authority: String, bodyLimit: Int = HTTPLimits.body) throws(UpstreamFailure) {
         // A stream's flow-control window is never updated: it is one byte more than the limit of a body, so that when a
         // body is found too long no more of it is in transit.

@@ -39,7 +39,7 @@ public final class WebDocument {
         addresses = address.map { [$0] } ?? []
         lookup =
             address == nil
-            ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) } : nil
+            ? (try? Name(host)).map { HostAddresses(host: $0, sources: bootstrap, clock: loop) } : nil
         lookup?.onChange = { [weak self] in self?.addresses = $0 }
     }
 

@@ -17,17 +17,13 @@ public struct CallQuota: Hashable, Sendable {
     }
 
     /// What a count that several servers share leaves to this one in a period; valid in that period alone.
-    public struct Allowance: Hashable, Sendable {
+    struct Allowance: Hashable, Sendable {
         /// The day or month that it is for, as `CallCount.period`.
-        public let number: Int64
+        let number: Int64
         /// Calls that may still be sent; 0 or less: none.
-        public let left: Int
+        let left: Int
         /// Whether no more of them are to be had before the period ends.
-        public let isFinal: Bool
-
-        public init(number: Int64, left: Int, isFinal: Bool) {
-            (self.number, self.left, self.isFinal) = (number, left, isFinal)
-        }
+        let isFinal: Bool
     }
 
     /// A day that has ended with calls, and its month until then.
@@ -137,10 +133,10 @@ public struct CallQuota: Hashable, Sendable {
     }
 
     /// What is left to this server of a count that several share; nil where it counts by itself.
-    public func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
+    func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
 
     /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
-    public mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
+    mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
 
     /// Whether the limit is reached, and not only the next part of a shared count awaited.
     public func isFinal(_ period: CallPeriod, at time: Int64) -> Bool {

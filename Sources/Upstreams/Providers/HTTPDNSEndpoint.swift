@@ -198,7 +198,9 @@ final class HTTPDNSEndpoint: Endpoint {
         attempt.transfer = nil
         switch result {
         case .success(let response):
-            noteTime(of: response)
+            // Errors are sent faster than answers, and would make the address look fast. So would waits without a reply look slow: a
+            // client chooses the name. Where the address is slow, the probes that such waits cause have replies.
+            if response.isSuccess, let time = response.timeToFirstByte { health.measured(time) }
             account.noteTime(of: response)
             switch format.outcome(of: response, to: attempt.question) {
             case .success(let results):
@@ -240,13 +242,6 @@ final class HTTPDNSEndpoint: Endpoint {
         onAnswer(self)
     }
 
-    /// Measures the address's response time. Errors are left out: they are sent faster than answers, and would make the
-    /// address look fast. So are waits without a reply: a client chooses the name that is slow. Where the address is
-    /// slow, the probes that such waits cause have replies.
-    private func noteTime(of response: HTTPResponse) {
-        if response.isSuccess, let time = response.timeToFirstByte { health.measured(time) }
-    }
-
     /// Learns the service's time. Returns whether the offset now differs from `offset`, so that another attempt may
     /// succeed.
     private func mayCorrectClock(since offset: Int64, _ time: Int64?) -> Bool {
@@ -268,7 +263,9 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() -> HTTPTransfers {
         if let transfers { return transfers }
         let made = HTTPTransfers(origin, loop: loop)
-        made.onPace = { [account, name] in account.paced(name, $0) }
+        made.onPace = { [account, name] in
+            account.report(.endpointPaced(provider: account.provider, endpoint: name, limit: $0))
+        }
         made.onWrongTime = { [account] in account.onSign?(.wrongTime) }
         transfers = made
         return made

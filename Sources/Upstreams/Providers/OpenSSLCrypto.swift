@@ -70,11 +70,8 @@ public struct OpenSSLCrypto: Crypto {
     /// Looked up once: to name a cipher costs as much as to use it. Nil where the library does not have it.
     private nonisolated(unsafe) static let sealing = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
-    /// Seals a text by AES-256-GCM (NIST SP 800-38D): a random nonce, ciphertext and tag. Nil where the library fails.
-    ///
-    /// - Parameters:
-    ///   - key: `sealingKeyLength` bytes.
-    ///   - associated: what must be the same when it is opened.
+    /// Seals a text by AES-256-GCM (NIST SP 800-38D) under `sealingKeyLength` bytes: a random nonce, ciphertext and tag.
+    /// What is associated must be the same when it is opened. Nil where the library fails.
     func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
         guard let nonce = randomBytes(Self.nonceLength),
             let sealed = unsafe run(

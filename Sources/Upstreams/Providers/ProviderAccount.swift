@@ -51,12 +51,8 @@ public final class ProviderAccount {
         return calls.exhausted(at: now).flatMap { calls.isFinal($0, at: now) ? $0 : nil }
     }
 
-    /// Counts the calls together with other servers from now on, where there are limits.
-    ///
-    /// - Parameters:
-    ///   - store: where; nil: this server counts by itself.
-    ///   - name: whose calls they are: the same text on all servers.
-    ///   - record: what is known of an earlier count.
+    /// Counts the calls together with other servers from now on, where there are limits: in `store`, without one by itself,
+    /// as the same text on all servers, from what is known of an earlier count.
     func countCalls(in store: SharedStore?, as name: String, from record: FleetRecord?) {
         guard store !== fleetStore else { return }
         let record = fleet?.record ?? record
@@ -96,11 +92,6 @@ public final class ProviderAccount {
             report(.callLimitNear(provider: provider, period, limit: calls.limit(period)))
         }
         return true
-    }
-
-    /// Reports what the pace of an address has become.
-    func paced(_ endpoint: String, _ limit: Int?) {
-        report(.endpointPaced(provider: provider, endpoint: endpoint, limit: limit))
     }
 
     /// Counts what a reply is billed; stored with the next call.
@@ -153,9 +144,7 @@ final class ProviderClock {
     /// Seconds by which the service's clock is ahead of ours.
     private(set) var offset: Int64 = 0
 
-    /// - Parameters:
-    ///   - isAuthenticated: whether times are received over https, and so come from the service.
-    ///   - timeOfDay: seconds since 1970.
+    /// `timeOfDay` is in seconds since 1970.
     init(isAuthenticated: Bool, _ timeOfDay: @escaping @Sendable () -> Int64) {
         self.isAuthenticated = isAuthenticated
         self.timeOfDay = timeOfDay

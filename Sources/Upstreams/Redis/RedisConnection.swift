@@ -228,9 +228,7 @@ struct RedisChannelEvents {
 /// Where a Redis is, and how it is asked.
 public struct RedisSettings: Hashable, Sendable {
     public enum Place: Hashable, Sendable {
-        /// - Parameters:
-        ///   - host: a name, or an address as text.
-        ///   - usesTLS: whether the server must show a certificate for the host.
+        /// A name, or an address as text; with TLS the server must show a certificate for it.
         case host(String, port: UInt16, usesTLS: Bool)
         /// The path of a Unix socket, at most 107 bytes.
         case path(String)

@@ -81,11 +81,8 @@ final class ServiceSocket {
         descriptor = try origin.connect()
     }
 
-    /// Takes over a socket that is connected, or about to be.
-    ///
-    /// - Parameters:
-    ///   - place: what it leads to, for logs.
-    ///   - tls: nil: it is used plainly.
+    /// Takes over a socket that is connected, or about to be, to a place that is named in logs; without TLS it is used
+    /// plainly.
     init(_ socket: consuming Descriptor, to place: String, by tls: TLSChannel? = nil) {
         self.tls = tls
         self.place = place

@@ -137,10 +137,8 @@ import Scheduling
 
     // MARK: Our side
 
-    /// Continues the handshake as far as the received bytes allow.
-    ///
-    /// - Returns: at its end, whether the server has chosen HTTP/2; nil before.
-    /// - Throws: `UpstreamFailure.certificate` for an invalid certificate, `UpstreamFailure.network` for anything else.
+    /// Continues the handshake as far as the received bytes allow. Returns at its end whether the server has chosen HTTP/2,
+    /// and nil before. Throws `UpstreamFailure.certificate` for an invalid certificate, `.network` for anything else.
     func shakeHands() throws(UpstreamFailure) -> Bool? {
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(connection)
