@@ -15,10 +15,8 @@ public struct DoHFormat: ProviderFormat {
     private let path: String
     private let padsQueries: Bool
 
-    /// - Parameters:
-    ///   - path: begins with a slash; may contain a query, to which `dns` is appended.
-    ///   - padsQueries: whether queries are padded so that their length reveals nothing; for https only (RFC 7830
-    ///     section 6). The server then pads its responses to 468 bytes.
+    /// The path begins with a slash; `dns` is appended to its query. Padded, the length of queries reveals nothing; for
+    /// https only (RFC 7830 section 6). The server then pads its responses to 468 bytes.
     public init(path: String = "/dns-query", padsQueries: Bool = false) {
         self.path = path
         self.padsQueries = padsQueries
