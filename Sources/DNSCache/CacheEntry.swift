@@ -161,9 +161,7 @@ struct EntryHeader: BitwiseCopyable {
     private static var negativeBit: UInt8 { 0x10 }
     private static var rotatesBit: UInt8 { 0x20 }
 
-    /// - Parameters:
-    ///   - granules: of the whole block.
-    ///   - keyCount: bytes of the key, which is not longer than 260.
+    /// Of a block of so many granules, and a key of so many bytes, 260 at most.
     init(_ entry: CacheEntry, hash: UInt32, granules: Int, keyCount: Int, marks: EntryMarks) {
         self.hash = hash
         self.granules = UInt16(truncatingIfNeeded: granules)

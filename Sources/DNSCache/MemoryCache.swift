@@ -16,11 +16,9 @@ public final class MemoryCache: Sendable {
     private let mask: Int
     private let hash = KeyHash()
 
-    /// Uses no more than `memory` bytes, its own bookkeeping included. Memory is touched only as entries are stored.
-    ///
-    /// - Parameters:
-    ///   - memory: default 64 MiB; under 664 KiB the longest answers are not cached, and 8 KiB is the least.
-    ///   - policy: determines when an entry is too stale to be served, and is removed first.
+    /// Uses no more than `memory` bytes, its own bookkeeping included, which are touched only as entries are stored: under
+    /// 664 KiB the longest answers are not cached, and 8 KiB is the least. The policy says when an entry is too stale to be
+    /// served, and is removed first.
     public init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
@@ -39,12 +37,11 @@ public final class MemoryCache: Sendable {
         public init() { hash = 0 }
     }
 
-    /// The ticket of a query. Begins to fetch the place in memory that says where its answer is.
+    /// The ticket of a query, parsed from `message` without a fault. Begins to fetch the place in memory that says where
+    /// its answer is.
     ///
     /// Of a batch all tickets are made first, then `prefetch` is called with them, and only then the first query is
     /// answered, so that the waits of all for memory overlap.
-    ///
-    /// - Parameter query: parsed from `message`, without a fault.
     public func ticket(for query: Query, in message: Span<UInt8>) -> Ticket {
         let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
         shards[shard(ticket.hash)].prefetchSlot(hash: UInt32(truncatingIfNeeded: ticket.hash))
@@ -155,11 +152,9 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Decides whether to refresh an entry that is queried within its refresh margin.
-    ///
-    /// It is refreshed if it has answered a client before. Then the UDP threads answer from it again, to the end of its
-    /// lifetime, so there is at most one prefetch for each stored entry, whatever its result.
-    /// - Returns: whether the caller must refresh it.
+    /// Decides whether the caller must refresh an entry that is queried within its refresh margin: if it has answered a
+    /// client before. Then the UDP threads answer from it again, to the end of its lifetime, so there is at most one
+    /// prefetch for each stored entry, whatever its result.
     public func claimRefresh(of key: borrowing QueryKey) -> Bool {
         withBlock(of: key) { _, block in block.claimRefresh() } ?? false
     }
@@ -230,11 +225,8 @@ public final class MemoryCache: Sendable {
         return sum
     }
 
-    /// The TTLs of the entries in some slots of each shard: of all while a shard has no more slots than that.
-    ///
-    /// - Parameters:
-    ///   - slots: of each shard; bounds how long its lock is held.
-    ///   - start: another number samples other entries.
+    /// The TTLs of the entries in some slots of each shard, whose number bounds how long its lock is held; another start
+    /// samples other entries.
     public func sample(slots: Int = 16, from start: Int, now: Instant) -> TTLSample {
         var sample = TTLSample()
         let now = Self.seconds(now)
@@ -263,12 +255,9 @@ public final class MemoryCache: Sendable {
         return (answers, cursor.shard < mask ? CacheCursor(shard: cursor.shard + 1, slot: 0) : nil)
     }
 
-    /// Gives one shard another limit and policy; its entries are retained as far as there is room.
-    ///
-    /// The number of shards does not change: a cache that was created small retains few of them.
-    /// - Parameters:
-    ///   - index: below `partCount`.
-    ///   - memory: of the whole cache, in bytes.
+    /// Gives one shard, below `partCount`, another policy, and its part of another limit of the whole cache, in bytes; its
+    /// entries are retained as far as there is room. The number of shards does not change: a cache that was created small
+    /// retains few.
     public func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
         guard (0...mask).contains(index) else { return }
         shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }

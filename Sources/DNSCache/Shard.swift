@@ -104,11 +104,8 @@ struct Shard: ~Copyable {
         return (found, end < store.slotCount ? end : nil)
     }
 
-    /// Adds the entries in some slots of the index to a sample; marks none as visited.
-    ///
-    /// - Parameters:
-    ///   - start: any number: the slots are counted from it around the index.
-    ///   - now: in seconds of the boot clock.
+    /// Adds the entries in some slots of the index to a sample, counted from any number around the index; marks none as
+    /// visited.
     func add(to sample: inout TTLSample, fromSlot start: Int, count: Int, now: UInt32) {
         guard store.slotCount > 0 else { return }
         for step in 0..<min(count, store.slotCount) {

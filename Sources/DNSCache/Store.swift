@@ -13,9 +13,7 @@ struct Store: ~Copyable {
     /// Open addressing with linear probing.
     private(set) var index: SlotTable
 
-    /// - Parameters:
-    ///   - slots: of the index, at first and at most.
-    ///   - older: the index of the store that this one replaces, whose entries it no longer needs.
+    /// The index has so many slots, at first and at most; `older` is that of the store that this one replaces.
     init(bytes: Int, slots: ClosedRange<Int>, replacing older: consuming SlotTable = SlotTable()) {
         self.bytes = bytes
         unsafe memory = .allocate(byteCount: bytes, alignment: Block.granule)

@@ -12,11 +12,9 @@ public struct AddressAndPort: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Reads `192.0.2.1:53`, `[2001:db8::1]:53`, `[fe80::1%eth0]:53`, and, when there is a default port, the same
-    /// without a port (an IPv6 address then with or without brackets).
-    ///
-    /// - Parameter defaultPort: nil when the text must hold the port.
-    /// - Returns: nil for anything else: names, ports out of 0 to 65535, zones of IPv4 addresses.
+    /// Reads `192.0.2.1:53`, `[2001:db8::1]:53`, `[fe80::1%eth0]:53`, and, when there is a default port, the same without a
+    /// port (an IPv6 address then with or without brackets). Nil for anything else: names, ports out of 0 to 65535, zones
+    /// of IPv4 addresses.
     public init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
         guard let (host, written) = try? Self.split(Substring(text)),
             let port = written == nil ? defaultPort : written.flatMap({ Self.port($0) }),

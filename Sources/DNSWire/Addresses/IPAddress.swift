@@ -250,10 +250,8 @@ public struct ClientNetwork: Hashable, Sendable {
 }
 
 extension ClientNetwork {
-    /// The larger IPv6 network that this one is in, by its first /64; nil for any other, of which no address says how large a
-    /// site is.
-    ///
-    /// - Parameter size: its length, 32 to 64.
+    /// The larger IPv6 network of a length of 32 to 64 that this one is in, by its first /64; nil for any other, of which
+    /// no address says how large a site is.
     public func site(_ size: Int) -> ClientNetwork? {
         guard number > UInt64(UInt32.max), number < Self.programs else { return nil }
         return ClientNetwork(number: number & ~0 << UInt64(64 - size))
