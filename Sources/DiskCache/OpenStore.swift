@@ -7,7 +7,8 @@ import Synchronization
 /// The open file, with the progress of loading and sweeping.
 final class OpenStore {
     let file: AnswerFile
-    let identity: StoreFolder.Identity?
+    /// `StoreFolder.identity`.
+    let identity: [UInt64]?
     /// The records in the file, so that one which takes its place can have them, too.
     private(set) var records: [StateRecord.Key: StateRecord]
     /// Answers up to this row number are still to be loaded; nil when there are no more.

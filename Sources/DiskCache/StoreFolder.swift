@@ -26,22 +26,16 @@ struct StoreFolder {
         }
     }
 
-    /// The identity of the file at the path; nil when there is none, or it cannot be reached.
-    var identity: Identity? {
+    /// Device and inode of the file at the path; nil when there is none, or it cannot be reached.
+    var identity: [UInt64]? {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        return unsafe stat(path, &status) == 0 ? [UInt64(status.st_dev), UInt64(status.st_ino)] : nil
     }
 
     /// Why the path does not lead to a file that was opened by it any more; nil: it does.
-    func loss(of opened: Identity?) -> String? {
+    func loss(of opened: [UInt64]?) -> String? {
         if let identity { return identity == opened ? nil : "\(path) is another file now" }
         return errno == ENOENT ? "\(path) is gone" : SystemError.last("stat \(path)").description
-    }
-
-    struct Identity: Equatable {
-        let device: UInt64
-        let inode: UInt64
     }
 
     /// Renames the database, which must be ours, and its log, so that a new one can be started, over the one renamed
