@@ -21,10 +21,8 @@ public final class WebDocument {
     /// The one that answered last is the first.
     private var addresses: [IPAddress] = []
 
-    /// - Parameters:
-    ///   - host: a name, or an address as text.
-    ///   - caFile: trust anchors (PEM); empty: the system's.
-    ///   - bootstrap: looks up the host.
+    /// Of a host that is a name, which `bootstrap` looks up, or an address as text; without a file of trust anchors (PEM)
+    /// the system's are taken.
     public init(
         host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: HostSources,
         paths: NetworkPaths, loop: EventLoop

@@ -87,12 +87,8 @@ public struct OpenSSLCrypto: Crypto {
             Array(sealed.prefix(Self.nonceLength)), hasTag: true, associated: associated)
     }
 
-    /// Encrypts or decrypts a whole text. Nil when the library does not have the cipher or no memory, when the key or IV has
-    /// the wrong length or the padding or tag is wrong, and for a text above the limit.
-    ///
-    /// - Parameters:
-    ///   - hasTag: whether GCM's tag follows the ciphertext.
-    ///   - associated: what GCM's tag is also of.
+    /// Encrypts or decrypts a whole text; GCM's tag follows the ciphertext, and is also of what is associated. Nil without
+    /// the cipher or memory, for a key or IV of another length, a wrong padding or tag, and a text above the limit.
     private func run(
         _ algorithm: OpaquePointer?, _ text: [UInt8], isEncrypting: Bool, _ key: [UInt8], _ iv: [UInt8],
         hasTag: Bool = false, associated: [UInt8] = []

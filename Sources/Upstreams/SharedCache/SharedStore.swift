@@ -79,11 +79,8 @@ public final class SharedStore {
     let timeOfDay: @Sendable () -> Int64
     private let report: @Loop (SharedStoreEvent) -> Void
 
-    /// Nil for a key that has not 32 bytes.
-    ///
-    /// - Parameters:
-    ///   - bootstrap: looks up the host of Redis.
-    ///   - hasTime: whether this machine's clock can be right.
+    /// Nil for a key that has not 32 bytes. The host of Redis is looked up by `bootstrap`, and nothing is shared while this
+    /// machine's clock cannot be right.
     public convenience init?(
         _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths,
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
