@@ -45,11 +45,9 @@ final class HTTPConnection {
     private var isRetired = false
     private var willFlush = false
 
-    /// Starts to connect.
-    ///
-    /// - Parameter tell: called with each event, and retained until the last one.
-    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
-    ///   `UpstreamFailure.network` without a route.
+    /// Starts to connect. `tell` is called with each event, and retained until the last one. Throws
+    /// `UpstreamFailure.overloaded` without descriptors or memory, `.unusable` without trust anchors, `.network` without a
+    /// route.
     init(
         _ origin: HTTPOrigin, host: Int, isSeparate: Bool = false, resuming session: TLSSession?,
         offering protocols: TLSChannel.Protocols = .http2, loop: EventLoop,

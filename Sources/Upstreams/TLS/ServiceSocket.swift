@@ -58,14 +58,9 @@ final class ServiceSocket {
     /// Bytes received minus the plaintext among them: TLS's own, and the start of an incomplete record.
     private var overhead = 0
 
-    /// Starts to connect: by TLS to an origin of https, else plainly.
-    ///
-    /// - Parameters:
-    ///   - host: the index of the name in `origin.hosts`.
-    ///   - session: of an earlier connection under that name.
-    ///   - protocols: what is offered by ALPN.
-    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
-    ///   `UpstreamFailure.network` without a route.
+    /// Starts to connect, under the name of this index in `origin.hosts`, whose session may be resumed: by TLS to an origin
+    /// of https, else plainly. ALPN offers the protocols. Throws `UpstreamFailure.overloaded` without descriptors or
+    /// memory, `.unusable` without trust anchors, `.network` without a route.
     init(
         to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant,
         offering protocols: TLSChannel.Protocols
