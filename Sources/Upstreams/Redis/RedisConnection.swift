@@ -13,10 +13,7 @@ final class RedisConnection: RedisChannel {
     private nonisolated static let mostEarly = 256
     private nonisolated static let patience: Duration = .seconds(5)
 
-    private struct Awaited {
-        let done: Completion
-        let deadline: Instant?
-    }
+    private typealias Awaited = (done: Completion, deadline: Instant?)
 
     private let socket: ServiceSocket
     private var reader: RedisReader
@@ -90,10 +87,10 @@ final class RedisConnection: RedisChannel {
         guard awaited.count < Self.mostAwaited else { return false }
         if isReady || deadline == nil {
             guard sendWithoutReply(command) else { return false }
-            awaited.append(Awaited(done: done, deadline: deadline))
+            awaited.append((done, deadline))
         } else {
             guard events != nil, !isLate, early.count < Self.mostEarly else { return false }
-            early.append((command, Awaited(done: done, deadline: deadline)))
+            early.append((command, (done, deadline)))
         }
         if let deadline { setWatchdog(deadline) }
         return true
