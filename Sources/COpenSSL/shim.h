@@ -124,6 +124,19 @@ static inline void copenssl_verify_but_time(SSL_CTX *context) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, copenssl_pass_time);
 }
 
+// Whether all certificates of a chain are in their time, by which the store's parameters verify.
+static inline int copenssl_is_in_time(const STACK_OF(X509) *chain, const X509_STORE *store) {
+    for (int index = 0; index < sk_X509_num(chain); index++) {
+        const X509 *certificate = sk_X509_value(chain, index);
+        int order = X509_cmp_timeframe(
+            X509_STORE_get0_param(store), X509_get0_notBefore(certificate), X509_get0_notAfter(certificate));
+        if (order != 0) return 0;
+    }
+    return 1;
+}
+
+static inline void copenssl_free_chain(STACK_OF(X509) *chain) { sk_X509_pop_free(chain, X509_free); }
+
 // MARK: The server side of TLS
 
 // What passes through the socket during one call of the library: all bytes that were received, and how to send. `send`

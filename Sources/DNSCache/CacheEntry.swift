@@ -81,9 +81,7 @@ public struct CachedAnswer: Sendable {
     public let scope: ClientScope?
     public let entry: CacheEntry
 
-    /// Nil unless `isWanted` accepts the name.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey`.
+    /// Reads the bytes of a `QueryKey`. Nil unless `isWanted` accepts the name.
     init?(key: [UInt8], entry: @autoclosure () -> CacheEntry?, where isWanted: (Name) -> Bool) {
         guard let parts = Self.parts(Array(key.dropLast(5))), isWanted(parts.name), let entry = entry() else {
             return nil
@@ -163,9 +161,7 @@ struct EntryHeader: BitwiseCopyable {
     private static var negativeBit: UInt8 { 0x10 }
     private static var rotatesBit: UInt8 { 0x20 }
 
-    /// - Parameters:
-    ///   - granules: of the whole block.
-    ///   - keyCount: bytes of the key, which is not longer than 260.
+    /// Of a block of so many granules, and a key of so many bytes, 260 at most.
     init(_ entry: CacheEntry, hash: UInt32, granules: Int, keyCount: Int, marks: EntryMarks) {
         self.hash = hash
         self.granules = UInt16(truncatingIfNeeded: granules)

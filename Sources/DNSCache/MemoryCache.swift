@@ -16,11 +16,9 @@ public final class MemoryCache: Sendable {
     private let mask: Int
     private let hash = KeyHash()
 
-    /// Uses no more than `memory` bytes, its own bookkeeping included. Memory is touched only as entries are stored.
-    ///
-    /// - Parameters:
-    ///   - memory: default 64 MiB; under 664 KiB the longest answers are not cached, and 8 KiB is the least.
-    ///   - policy: determines when an entry is too stale to be served, and is removed first.
+    /// Uses no more than `memory` bytes, its own bookkeeping included, which are touched only as entries are stored: under
+    /// 664 KiB the longest answers are not cached, and 8 KiB is the least. The policy says when an entry is too stale to be
+    /// served, and is removed first.
     public init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards
         while used > 1, memory / used < Self.smallestShard { used /= 2 }
@@ -39,12 +37,11 @@ public final class MemoryCache: Sendable {
         public init() { hash = 0 }
     }
 
-    /// The ticket of a query. Begins to fetch the place in memory that says where its answer is.
+    /// The ticket of a query, parsed from `message` without a fault. Begins to fetch the place in memory that says where
+    /// its answer is.
     ///
     /// Of a batch all tickets are made first, then `prefetch` is called with them, and only then the first query is
     /// answered, so that the waits of all for memory overlap.
-    ///
-    /// - Parameter query: parsed from `message`, without a fault.
     public func ticket(for query: Query, in message: Span<UInt8>) -> Ticket {
         let ticket = Ticket(hash: hash(message.extracting(query.nameRange), KeyTail(query)))
         shards[shard(ticket.hash)].prefetchSlot(hash: UInt32(truncatingIfNeeded: ticket.hash))
@@ -128,18 +125,15 @@ public final class MemoryCache: Sendable {
     /// Counts a miss that was found with `entry(for:)`.
     public func noteMiss(_ key: borrowing QueryKey) { withShard(of: key) { shard, _, _, _ in shard.misses &+= 1 } }
 
-    /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one.
-    ///
-    /// - Returns: whether it was stored; not if it needs more than an eighth of its shard.
+    /// Stores an entry; replaces an older one. A lifetime of 0 stores nothing and leaves the older one. Returns whether it
+    /// was stored; not if it needs more than an eighth of its shard.
     @discardableResult
     public func store(_ entry: borrowing CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in shard.insert(entry, for: name, tail, hash: hash) }
     }
 
-    /// Stores an entry unless there is one already, which is newer.
-    ///
-    /// - Returns: whether there was none and it was stored.
+    /// Stores an entry unless there is one already, which is newer. Returns whether there was none and it was stored.
     public func storeIfAbsent(_ entry: CacheEntry, for key: borrowing QueryKey) -> Bool {
         guard entry.lifetime > 0 else { return false }
         return withShard(of: key) { shard, name, tail, hash in
@@ -147,9 +141,8 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Assigns an entry to another generation of the policy: its route is still valid.
-    ///
-    /// - Parameter rotates: whether its addresses rotate in that one.
+    /// Assigns an entry to another generation of the policy, in which its route is still valid, and its addresses may
+    /// rotate.
     public func restamp(_ key: borrowing QueryKey, generation: UInt32, rotates: Bool) {
         withBlock(of: key) { _, block in
             block.update {
@@ -159,11 +152,9 @@ public final class MemoryCache: Sendable {
         }
     }
 
-    /// Decides whether to refresh an entry that is queried within its refresh margin.
-    ///
-    /// It is refreshed if it has answered a client before. Then the UDP threads answer from it again, to the end of its
-    /// lifetime, so there is at most one prefetch for each stored entry, whatever its result.
-    /// - Returns: whether the caller must refresh it.
+    /// Decides whether the caller must refresh an entry that is queried within its refresh margin: if it has answered a
+    /// client before. Then the UDP threads answer from it again, to the end of its lifetime, so there is at most one
+    /// prefetch for each stored entry, whatever its result.
     public func claimRefresh(of key: borrowing QueryKey) -> Bool {
         withBlock(of: key) { _, block in block.claimRefresh() } ?? false
     }
@@ -234,11 +225,8 @@ public final class MemoryCache: Sendable {
         return sum
     }
 
-    /// The TTLs of the entries in some slots of each shard: of all while a shard has no more slots than that.
-    ///
-    /// - Parameters:
-    ///   - slots: of each shard; bounds how long its lock is held.
-    ///   - start: another number samples other entries.
+    /// The TTLs of the entries in some slots of each shard, whose number bounds how long its lock is held; another start
+    /// samples other entries.
     public func sample(slots: Int = 16, from start: Int, now: Instant) -> TTLSample {
         var sample = TTLSample()
         let now = Self.seconds(now)
@@ -267,12 +255,9 @@ public final class MemoryCache: Sendable {
         return (answers, cursor.shard < mask ? CacheCursor(shard: cursor.shard + 1, slot: 0) : nil)
     }
 
-    /// Gives one shard another limit and policy; its entries are retained as far as there is room.
-    ///
-    /// The number of shards does not change: a cache that was created small retains few of them.
-    /// - Parameters:
-    ///   - index: below `partCount`.
-    ///   - memory: of the whole cache, in bytes.
+    /// Gives one shard, below `partCount`, another policy, and its part of another limit of the whole cache, in bytes; its
+    /// entries are retained as far as there is room. The number of shards does not change: a cache that was created small
+    /// retains few.
     public func rebuild(part index: Int, memory: Int, policy: FreshnessPolicy) {
         guard (0...mask).contains(index) else { return }
         shards[index].withLock { $0.rebuild(limit: memory / (mask + 1), policy: policy) }

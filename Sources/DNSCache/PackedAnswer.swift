@@ -35,9 +35,8 @@ public struct PackedAnswer: Equatable, Sendable {
     /// Bytes kept free for an OPT record with a keepalive option, so that a packed answer always fits over TCP.
     static let optRoom = EDNS.recordLength + 6
 
-    /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL.
-    ///
-    /// - Returns: nil when the message would be longer than 65,535 bytes.
+    /// Packs an answer to `question`; an RCODE above 15, which a header cannot hold, becomes SERVFAIL. Nil when the message
+    /// would be longer than 65,535 bytes.
     public init?(_ answer: borrowing Answer, for question: borrowing Question) {
         let code = answer.responseCode
         responseCode = code.rawValue <= 15 ? code : .serverFailure
@@ -154,9 +153,8 @@ extension PackedAnswer {
         }
     }
 
-    /// An answer whose body was packed once, and has been out of our hands since: nothing in it is believed.
-    ///
-    /// - Returns: the answer, and whether it is negative; nil unless packing what the body says gives the same body.
+    /// An answer whose body has been out of our hands since it was packed, so nothing in it is believed, and whether it is
+    /// negative; nil unless packing what the body says gives the same body.
     public static func checked(
         _ body: [UInt8], responseCode: ResponseCode, counts: SectionCounts, for question: Question
     ) -> (answer: PackedAnswer, isNegative: Bool)? {
@@ -209,9 +207,7 @@ struct AddressRun {
     /// At least 2.
     let count: Int
 
-    /// Finds the run by where its TTLs are. Nil when there is none, or part of it would be outside of `body`.
-    ///
-    /// - Parameter answers: records of the answer section.
+    /// Finds the run at the end of an answer section by where its TTLs are. Nil when there is none, or it leaves `body`.
     init?(in body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int) {
         guard answers > 1, answers <= ttlOffsets.count else { return nil }
         var index = answers &- 1
@@ -235,10 +231,8 @@ struct AddressRun {
         guard count > 1, end &- 6 &+ size <= body.count else { return nil }
     }
 
-    /// Whether all are address records of class IN, and their owner the same pointer, which nothing stands before.
-    ///
-    /// - Parameters:
-    ///   - body: the one in which the run was found, as are the other two.
+    /// Whether all are address records of class IN, and their owner the same pointer, which nothing stands before, in the
+    /// same body in which the run was found.
     func isSound(in body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int) -> Bool {
         // A compression pointer begins with two bits set (RFC 1035 section 4.1.4).
         guard body[start] >= 0xc0, beginsRecord(in: body, ttlOffsets, before: answers &- count) else { return false }

@@ -83,9 +83,8 @@ public enum Reply {
             options: optionBytes.span, retained: options.retained, limit: limit, into: &output)
     }
 
-    /// Writes a response without records and with TC, whatever the answer is: the client is to ask again over TCP.
-    ///
-    /// - Returns: false, with nothing written, when not even header, question and OPT fit.
+    /// Writes a response without records and with TC, whatever the answer is: the client is to ask again over TCP. Returns
+    /// false, with nothing written, when not even header, question and OPT fit.
     public static func writeTruncated(
         to query: Query, message: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {

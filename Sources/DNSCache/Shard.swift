@@ -40,9 +40,8 @@ struct Shard: ~Copyable {
     /// The most entries that are moved to make room for one; beyond that, each one examined is evicted.
     private static let longestReprieve = 64
 
-    /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes.
-    ///
-    /// - Parameter older: the index of the shard that this one replaces.
+    /// Takes no more than `limit` bytes, its index included, once that is more than a few kilobytes; `older` is the index
+    /// of the shard that this one replaces.
     init(limit: Int, policy: FreshnessPolicy, replacing older: consuming SlotTable = SlotTable()) {
         self.limit = limit
         maximumSlots = max(Self.smallestIndex, limit / Self.indexShare / Slot.size)
@@ -90,9 +89,8 @@ struct Shard: ~Copyable {
         store.find(name, tail, hash: hash).map { store.block(inSlot: $0) }
     }
 
-    /// Copies the answers in `count` slots of the index whose names are wanted.
-    ///
-    /// - Returns: the answers, and the slot to continue from; nil at the end.
+    /// Copies the answers in `count` slots of the index whose names are wanted. Returns these, and the slot to continue
+    /// from; nil at the end.
     func answers(
         fromSlot start: Int, count: Int, where isWanted: (Name) -> Bool
     ) -> (found: [CachedAnswer], next: Int?) {
@@ -106,11 +104,8 @@ struct Shard: ~Copyable {
         return (found, end < store.slotCount ? end : nil)
     }
 
-    /// Adds the entries in some slots of the index to a sample; marks none as visited.
-    ///
-    /// - Parameters:
-    ///   - start: any number: the slots are counted from it around the index.
-    ///   - now: in seconds of the boot clock.
+    /// Adds the entries in some slots of the index to a sample, counted from any number around the index; marks none as
+    /// visited.
     func add(to sample: inout TTLSample, fromSlot start: Int, count: Int, now: UInt32) {
         guard store.slotCount > 0 else { return }
         for step in 0..<min(count, store.slotCount) {
@@ -144,9 +139,8 @@ struct Shard: ~Copyable {
         self = new
     }
 
-    /// Stores an entry; replaces an older one.
-    ///
-    /// - Returns: false when it is too large or inconsistent; the older one is removed in that case, too.
+    /// Stores an entry; replaces an older one. Returns false when it is too large or inconsistent: the older one goes then,
+    /// too.
     mutating func insert(_ entry: borrowing CacheEntry, for name: Span<UInt8>, _ tail: KeyTail, hash: UInt32) -> Bool {
         guard let size = Block.size(nameCount: name.count, answer: entry.answer) else {
             remove(name, tail, hash: hash)

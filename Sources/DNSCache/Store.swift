@@ -13,9 +13,7 @@ struct Store: ~Copyable {
     /// Open addressing with linear probing.
     private(set) var index: SlotTable
 
-    /// - Parameters:
-    ///   - slots: of the index, at first and at most.
-    ///   - older: the index of the store that this one replaces, whose entries it no longer needs.
+    /// The index has so many slots, at first and at most; `older` is that of the store that this one replaces.
     init(bytes: Int, slots: ClosedRange<Int>, replacing older: consuming SlotTable = SlotTable()) {
         self.bytes = bytes
         unsafe memory = .allocate(byteCount: bytes, alignment: Block.granule)
@@ -168,9 +166,8 @@ struct SlotTable: ~Copyable {
         Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(count)) &>> 32)
     }
 
-    /// Where the slot stands at which probing for a hash begins, in what is or was the table; for any thread.
-    ///
-    /// - Parameter words: of a table that has not ended, nor its successor.
+    /// Where the slot stands at which probing for a hash begins, in what is or was the table, which has not ended, nor its
+    /// successor; for any thread.
     @unsafe
     @inline(__always)
     static func hint(_ hash: UInt32, in words: UnsafeMutablePointer<Word>) -> UnsafeMutablePointer<Word> {

@@ -29,9 +29,7 @@ final class AnswerFile {
     private let insert: SQLiteStatement
     private let erase: SQLiteStatement
 
-    /// Opens the file, and creates it if there is none.
-    ///
-    /// - Throws: also for a file of another program or another version.
+    /// Opens the file, and creates it if there is none. Throws also for one of another program or another version.
     init(_ path: String) throws(SQLiteError) {
         let connection = try SQLiteConnection(path)
         if try connection.integer("PRAGMA page_count") == 0 { try connection.execute(Self.schema) }
@@ -67,10 +65,8 @@ final class AnswerFile {
 
     // MARK: Writing
 
-    /// Writes changes of answers, each row as the newest. What was stored before of an answer that changed is not used any
-    /// more, whether or not the new one is worth storing. Inside a transaction; after an error the file must be closed.
-    ///
-    /// - Returns: how many answers were written.
+    /// Writes changes of answers, each row as the newest, inside a transaction; after an error the file must be closed.
+    /// What was stored before of one that changed goes, be the new one worth storing or not. Returns how many were written.
     func write(
         _ changes: [PendingChanges.Change], _ rules: DiskRules, _ mark: ClockMark,
         _ reading: WallClock.Reading
@@ -147,10 +143,8 @@ final class AnswerFile {
 
     // MARK: Reading
 
-    /// The answers of the row that has the answer under one key: its own, and that of the other address family; none where
-    /// there is no row that is as it was written.
-    ///
-    /// - Parameter key: the bytes of a `QueryKey` without a scope.
+    /// The answers of the row that has the answer under the bytes of a `QueryKey` without a scope: its own, and that of the
+    /// other address family; none where there is no row that is as it was written.
     func find(_ key: [UInt8]) throws(SQLiteError) -> [StoredAnswer] {
         var question = key
         question.makeRowQuestion()
@@ -175,10 +169,8 @@ final class AnswerFile {
         return found.sorted { $0.question.type.rawValue < $1.question.type.rawValue }
     }
 
-    /// The answers of the newest rows up to number `id`, the newest first.
-    ///
-    /// - Returns: those of rows that are as they were written, the row number to continue from, nil at the end, and how many
-    ///   other rows there were.
+    /// The answers of the newest rows up to number `id`, the newest first, the row number to continue from, nil at the end,
+    /// and how many rows are not as they were written.
     func page(
         from id: Int64, limit: Int
     ) throws(SQLiteError) -> (answers: [StoredAnswer], next: Int64?, damaged: Int) {
@@ -223,10 +215,8 @@ final class AnswerFile {
         if pages.free > max(1_024, pages.all / 4) { try connection.execute("PRAGMA incremental_vacuum(1024)") }
     }
 
-    /// Removes those of `count` rows, from row number `id` on, whose answers are of no use any more.
-    ///
-    /// - Parameter now: seconds since 1970.
-    /// - Returns: the row number to continue from; the lowest one after the last row.
+    /// Removes those of `count` rows, from row number `id` on, that are of no use at `now`, in seconds since 1970. Returns
+    /// the row number to continue from; the lowest one after the last row.
     func sweep(from id: Int64, count: Int64, now: Int64) throws(SQLiteError) -> Int64 {
         let next = try connection.prepare("SELECT id FROM answer WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?")
         try next.bind([.integer(id), .integer(count)])

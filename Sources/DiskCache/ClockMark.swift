@@ -26,9 +26,7 @@ struct ClockMark: Equatable {
         latest = seconds
     }
 
-    /// Seconds since an answer was stored; nil where that is not known.
-    ///
-    /// - Parameter usefulness: after so many seconds it is of no use any more.
+    /// Seconds since an answer was stored that is of use for `usefulness` seconds; nil where that is not known.
     func age(of head: AnswerHead, at reading: WallClock.Reading, usefulness: Int64) -> Int64? {
         let (now, age) = (reading.secondsSince1970, reading.secondsSince1970 - head.storedAt)
         guard head.epoch == epoch, head.storedAt >= WallClock.earliest, now >= latest, age >= 0 else { return nil }

@@ -82,11 +82,8 @@ public final class DiskCache: Sendable {
     /// earlier the reading would take CPU time from the start-up.
     public func load() { tell { $0.mayLoad = true } }
 
-    /// Begins the same before the server answers. Returns when all answers are in memory, or those used last, or none can
-    /// be read.
-    ///
-    /// How long that takes depends on what else the machine does, so it is their number that is enough; the time limit is
-    /// for a disk that hangs.
+    /// Begins the same before the server answers, and returns when enough answers are in memory, or no more can be read:
+    /// how long that takes depends on what else the machine does. The time limit is for a disk that hangs.
     @Loop
     public func warm(clock: any LoopClock) async {
         load()
@@ -103,9 +100,8 @@ public final class DiskCache: Sendable {
     /// Opens the file again, before anything that is asked of it afterwards.
     public func resume() { tell { $0.jobs.append(.resume) } }
 
-    /// Writes all pending changes, and closes the file. Blocks the calling thread until then.
-    ///
-    /// - Parameter limit: the longest wait: a disk may hang for ever.
+    /// Writes all pending changes, and closes the file. Blocks the thread until then, or for `limit`: a disk may hang for
+    /// ever.
     public func stop(within limit: Duration = .seconds(2)) {
         tell { $0.isStopping = true }
         let deadline = Instant.bootTime + limit
@@ -130,9 +126,8 @@ public final class DiskCache: Sendable {
         change { $0.remove(bytes) }
     }
 
-    /// Removes answers, including those that memory does not have. Called before they are removed from memory, so that
-    /// answers being read from the file do not come back, and once more afterwards, for answers being written
-    /// meanwhile.
+    /// Removes answers, including those that memory does not have. Called before they are removed from memory, so that none
+    /// comes back from the file, and once more afterwards, for answers being written meanwhile.
     public func remove(_ removal: AnswerRemoval) { change { $0.remove(removal) } }
 
     private func change(_ body: (inout PendingChanges) -> Void) {
@@ -147,9 +142,7 @@ public final class DiskCache: Sendable {
     /// Whether the file may answer a query that memory cannot. One atomic load; may be called from any thread.
     public var mayRecall: Bool { hasMore.load(ordering: .acquiring) }
 
-    /// Reads the answer under a key into memory, if the file has it.
-    ///
-    /// - Parameter clock: on which `patience` is measured.
+    /// Reads the answer under a key into memory, if the file has it, within `patience` on a clock.
     @Loop
     public func recall(_ key: QueryKey, clock: any LoopClock) async {
         guard mayRecall else { return }
@@ -203,11 +196,8 @@ public final class DiskCache: Sendable {
 
     // MARK: State
 
-    /// Has everything that has changed so far written now, without waiting for the interval.
-    ///
-    /// - Parameter clock: on which `settlingPatience` is measured.
-    /// - Returns: whether it is in the file, where the end of this process does no harm to it; false where the file cannot be
-    ///   used, or the disk is too slow.
+    /// Has everything that has changed so far written now, within `settlingPatience` on a clock. Returns whether it is in
+    /// the file, where the end of this process does no harm to it.
     @Loop
     public func settle(clock: any LoopClock) async -> Bool {
         await ask(atMost: (Self.settlingPatience, clock), else: false) { .settle($0) }
@@ -267,13 +257,9 @@ public enum DiskEvent: Equatable, Sendable {
     case unavailable(reason: String)
     /// The file is used again.
     case back
-    /// The file was damaged or invalid, and a new one was started.
-    ///
-    /// - Parameter path: its new path; nil when it could not be renamed.
+    /// The file was damaged or invalid, and a new one was started. Without a path it could not be renamed.
     case quarantined(path: String?, reason: String)
-    /// The answers of the previous run are in memory.
-    ///
-    /// - Parameter isComplete: false when memory has no room for all: the others are read when they are queried.
+    /// The answers of the previous run are in memory; of those for which it has no room each is read when it is queried.
     case loaded(count: Int, isComplete: Bool)
 }
 

@@ -25,11 +25,8 @@ public final class DiskReader {
         }
     }
 
-    /// Calls `body` with the answers of the names below `suffix`, or with all, the newest first, until it returns
-    /// false.
-    ///
-    /// - Returns: whether `body` was called for all.
-    /// - Throws: at the end, if there were damaged answers, which are left out.
+    /// Calls `body` with the answers below `suffix`, or with all, the newest first, until it returns false. Returns whether
+    /// it was called for all; throws at the end if there were damaged ones, which are left out.
     public func forEach(
         below suffix: Name?, _ body: (StoredAnswer) -> Bool
     ) throws(DiskReaderError) -> Bool {

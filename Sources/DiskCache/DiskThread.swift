@@ -64,9 +64,7 @@ final class DiskThread {
         cache.state.withLock { $0.hasEnded = true }
     }
 
-    /// Does some of what callers wait for.
-    ///
-    /// - Returns: whether there was anything to do.
+    /// Does some of what callers wait for. Returns whether there was anything to do.
     private func doJobs() -> Bool {
         // All at once: the lock is not held for longer where there are many.
         if jobs.isEmpty {
@@ -205,9 +203,7 @@ final class DiskThread {
         if !isWaitedFor { caller.finish(()) }
     }
 
-    /// Reads the next answers into memory, until there are no more or no room.
-    ///
-    /// - Returns: whether there was anything to do.
+    /// Reads the next answers into memory. Returns whether there was anything to do.
     private func load() -> Bool {
         guard let open, open.loadPosition != nil, cache.state.withLock({ $0.mayLoad && $0.rules != nil }) else {
             return false
@@ -245,10 +241,8 @@ final class DiskThread {
         return true
     }
 
-    /// Has all that has changed in the file, where it outlasts a crash of the machine, too: of many callers at once the first
-    /// one's write does for all.
-    ///
-    /// - Returns: whether it is.
+    /// Has all that has changed in the file, where it outlasts a crash of the machine, too. Returns whether it is: of many
+    /// callers at once the first one's write does for all.
     private func settle() -> Bool {
         if isSynced, let open, folder.identity == open.identity, cache.state.withLock({ $0.changedAt == nil }) {
             return true
@@ -257,16 +251,14 @@ final class DiskThread {
         return isSynced
     }
 
-    /// Writes the pending changes, in one transaction, or after a fault all entries in memory in several.
-    ///
-    /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
-    /// - Returns: whether all that has changed is in the file.
+    /// Writes the pending changes, in one transaction, or after a fault all entries in memory in several; synced, so that
+    /// they outlast a crash of the machine, too. Returns whether all that has changed is in the file.
     @discardableResult
     private func flush(isSynced: Bool = false) -> Bool {
         guard let open else { return false }
         // Writes to a database that was deleted would succeed without an error.
-        guard folder.identity == open.identity else {
-            fail("\(folder.path) is gone")
+        if let reason = folder.loss(of: open.identity) {
+            fail(reason)
             return false
         }
         let rules = cache.state.withLock { state in

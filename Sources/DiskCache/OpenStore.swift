@@ -7,7 +7,8 @@ import Synchronization
 /// The open file, with the progress of loading and sweeping.
 final class OpenStore {
     let file: AnswerFile
-    let identity: StoreFolder.Identity?
+    /// `StoreFolder.identity`.
+    let identity: [UInt64]?
     /// The records in the file, so that one which takes its place can have them, too.
     private(set) var records: [StateRecord.Key: StateRecord]
     /// Answers up to this row number are still to be loaded; nil when there are no more.
@@ -49,9 +50,7 @@ final class OpenStore {
         identity = folder.identity
     }
 
-    /// Reads the next answers into memory, until there are no more or no room.
-    ///
-    /// - Returns: how many memory took, and at the end whether these were all.
+    /// Reads the next answers into memory. Returns how many it took, and at the end whether these were all.
     func load(_ limit: Int, into cache: DiskCache) throws(SQLiteError) -> (cached: Int, isComplete: Bool?) {
         guard let position = loadPosition else { return (0, nil) }
         let (answers, next, _) = try file.page(from: position, limit: limit)
@@ -65,9 +64,7 @@ final class OpenStore {
         return (cached, loadPosition == nil ? !isFull : nil)
     }
 
-    /// Stores answers in memory, but for those of which memory has one, or that must not be used any more.
-    ///
-    /// - Returns: how many were stored.
+    /// Stores answers in memory, but for those that it has, or that must not be used. Returns how many were stored.
     func remember(_ answers: [StoredAnswer], in cache: DiskCache) -> Int {
         let reading = clock.reading
         return answers.count { answer in
@@ -87,10 +84,8 @@ final class OpenStore {
         }
     }
 
-    /// Writes changes, or after a fault also all entries of memory. After an error the file must be closed.
-    ///
-    /// - Parameter isSynced: whether what is in the file outlasts a crash of the machine, too.
-    /// - Returns: how many answers were written, and whether the clock was set since the server started.
+    /// Writes changes, or after a fault also all entries of memory. After an error the file must be closed. Returns how
+    /// many answers were written, and whether the clock was set since the server started.
     func write(
         _ changes: PendingChanges, of memory: MemoryCache, _ rules: DiskRules, isSynced: Bool
     ) throws(SQLiteError) -> (written: Int, hasOtherTime: Bool) {
@@ -107,9 +102,7 @@ final class OpenStore {
         return (written, hadOtherTime)
     }
 
-    /// Writes changes in one transaction, and removes old answers and records where that is due.
-    ///
-    /// - Returns: how many answers were written.
+    /// Writes changes in one transaction, and removes old answers and records where that is due. Returns how many were written.
     private func write(_ changes: PendingChanges, _ rules: DiskRules) throws(SQLiteError) -> Int {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
@@ -136,10 +129,7 @@ final class OpenStore {
         }
     }
 
-    /// Writes all entries of a cache, in several transactions.
-    ///
-    /// - Parameter start: entries stored before, on the boot clock, are left out.
-    /// - Returns: how many answers were written.
+    /// Writes all entries of a cache that were stored since `start`, in several transactions. Returns how many answers.
     private func writeAll(
         of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskRules
     ) throws(SQLiteError) -> Int {

@@ -91,9 +91,7 @@ struct PendingChanges {
         (size, keys) = (0, nil)
     }
 
-    /// Whether an answer that was read from the file may still be used.
-    ///
-    /// - Parameter key: the answer's.
+    /// Whether an answer that was read from the file under a key may still be used.
     mutating func allows(_ key: [UInt8], _ answer: StoredAnswer) -> Bool {
         let changed = keys ?? Set(answers.map(\.key))
         keys = changed

@@ -84,9 +84,7 @@ import CSQLite
         case blob([UInt8])
     }
 
-    /// Resets the statement to before the first row, with these parameters.
-    ///
-    /// - Parameter values: one for each parameter, in order.
+    /// Resets the statement to before the first row, with these values for its parameters, in order.
     func bind(_ values: [Value]) throws(SQLiteError) {
         reset()
         for (index, value) in values.enumerated() {
@@ -111,9 +109,7 @@ import CSQLite
         guard code == expected else { throw unsafe SQLiteError(code, on: sqlite3_db_handle(handle)) }
     }
 
-    /// Runs a statement that returns no rows.
-    ///
-    /// - Parameter values: one for each parameter, in order.
+    /// Runs a statement that returns no rows, with these values for its parameters, in order.
     func run(_ values: [Value] = []) throws(SQLiteError) {
         try bind(values)
         defer { reset() }
@@ -125,9 +121,7 @@ import CSQLite
     /// Resets the statement to before the first row; the parameters stay. It then holds no lock.
     func reset() { unsafe sqlite3_reset(handle) }
 
-    /// Advances to the next row.
-    ///
-    /// - Returns: false at the end; the statement then holds no lock.
+    /// Advances to the next row. Returns false at the end; the statement then holds no lock.
     func step() throws(SQLiteError) -> Bool {
         let code = unsafe sqlite3_step(handle)
         if code == SQLITE_ROW { return true }

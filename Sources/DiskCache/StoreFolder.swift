@@ -26,23 +26,21 @@ struct StoreFolder {
         }
     }
 
-    /// The identity of the file at the path; nil when there is none.
-    var identity: Identity? {
+    /// Device and inode of the file at the path; nil when there is none, or it cannot be reached.
+    var identity: [UInt64]? {
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+        return unsafe stat(path, &status) == 0 ? [UInt64(status.st_dev), UInt64(status.st_ino)] : nil
     }
 
-    struct Identity: Equatable {
-        let device: UInt64
-        let inode: UInt64
+    /// Why the path does not lead to a file that was opened by it any more; nil: it does.
+    func loss(of opened: [UInt64]?) -> String? {
+        if let identity { return identity == opened ? nil : "\(path) is another file now" }
+        return errno == ENOENT ? "\(path) is gone" : SystemError.last("stat \(path)").description
     }
 
-    /// Renames the database, which must be ours, and its log, so that a new one can be started. Replaces the one that was
-    /// renamed before.
-    ///
-    /// - Returns: its new path; nil when it cannot be renamed, or where a file that is not ours has that name: then this one
-    ///   is removed.
+    /// Renames the database, which must be ours, and its log, so that a new one can be started, over the one renamed
+    /// before. Returns its new path; nil when it cannot be renamed, or a file that is not ours has that name: then it is
+    /// removed.
     func quarantine() -> String? {
         let target = path + Self.damaged
         // What cannot be opened may be another program's.

@@ -14,9 +14,7 @@ public struct StoredAnswer: Equatable, Sendable {
     /// The key of the answer in the cache.
     public var key: QueryKey { QueryKey(question, dnssecOK: dnssecOK, checkingDisabled: checkingDisabled) }
 
-    /// Seconds since it was stored; its whole lifetime where the clock was set back since.
-    ///
-    /// - Parameter now: seconds since 1970.
+    /// Seconds from its storing to `now`, since 1970; its whole lifetime where the clock was set back since.
     public func age(at now: Int64) -> Int {
         now < head.storedAt ? Int(head.lifetime) : Int(min(now, WallClock.range.upperBound) - head.storedAt)
     }
@@ -26,10 +24,8 @@ public struct StoredAnswer: Equatable, Sendable {
         Int64(lifetime) + Int64(policy.staleWindow(lifetime: lifetime))
     }
 
-    /// The entry for a row; nil when the current policy does not let this source answer this name.
-    ///
-    /// - Parameter age: seconds since it was stored; nil: it is not known. Then it is stale, and not only by a little: a
-    ///   client waits longer for a better answer.
+    /// The entry for a row; nil when the current policy does not let this source answer this name. Without a known age it
+    /// is stale, and not only by a little: a client waits longer for a better answer.
     func entry(_ identity: PolicyIdentity, _ now: Instant, age: Int64?) -> CacheEntry? {
         guard let tag = identity.tags[head.source],
             let routeTag = identity.route(question, dnssecOK || checkingDisabled),
@@ -50,14 +46,11 @@ public struct StoredAnswer: Equatable, Sendable {
 }
 
 extension StoredAnswer {
-    /// Reads the value of a row: the answers to its question, each a head and records, and a checksum of all. It is checked
-    /// as if it had come from the network.
+    /// Reads the value of a row: the answers to its question, each a head and records, and a checksum of all; nil for one
+    /// that is not as it was written. It is checked as if it had come from the network.
     ///
-    /// Of a name's addresses A and AAAA are one row, since most services are asked for both at once; its question has the
-    /// type A.
-    ///
-    /// - Parameter question: name in lower case, type, class, and a byte of flags, as in a `QueryKey`.
-    /// - Returns: nil for a value that is not as it was written.
+    /// A and AAAA of a name are one row of type A, since most services are asked for both at once. The question is name in
+    /// lower case, type, class, and a byte of flags, as in a `QueryKey`.
     static func read(_ value: [UInt8], of question: [UInt8]) -> [StoredAnswer]? {
         let tail = question.suffix(5)
         guard value.count > checksumSize, question.count > 5, let flags = tail.last, flags < 4,
@@ -168,9 +161,8 @@ extension AnswerHead {
 }
 
 extension [UInt8] {
-    /// Makes the key of a question without a scope the question of its row: AAAA has its place in the row of A.
-    ///
-    /// - Returns: whether the type was AAAA.
+    /// Makes the key of a question without a scope that of its row, where AAAA stands beside A. Returns whether it was
+    /// AAAA.
     @discardableResult
     mutating func makeRowQuestion() -> Bool {
         let type = count - 4
@@ -180,9 +172,7 @@ extension [UInt8] {
     }
 }
 
-/// FNV-1a with 64 bits: detects changes of a row by a failing disk. It is no protection against deliberate changes.
-///
-/// - Parameter start: the checksum of the bytes before; default: there are none.
+/// FNV-1a with 64 bits, of bytes `after` others: detects a failing disk, and is no protection against deliberate changes.
 func checksum(of bytes: some Sequence<UInt8>, after start: UInt64 = 0xcbf2_9ce4_8422_2325) -> UInt64 {
     bytes.reduce(start) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
 }

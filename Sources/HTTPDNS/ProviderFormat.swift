@@ -48,11 +48,7 @@ extension UpstreamResults {
 }
 
 extension UpstreamQuestion {
-    /// The only question of the message.
-    ///
-    /// - Parameters:
-    ///   - isKnown: whether a type can be asked for.
-    ///   - reason: that of the failure for any other, and for several types.
+    /// The only question of the message, of a known type; for any other, and for several types, throws for this reason.
     func only(
         where isKnown: (RecordType) -> Bool, else reason: String
     ) throws(UpstreamFailure) -> Question {
@@ -97,10 +93,7 @@ struct AddressList {
     /// In seconds, limited to 2^31 - 1; nil if the service gave none above 0.
     private let ttl: UInt32?
 
-    /// - Parameters:
-    ///   - texts: as received. What is no address, or one of the other family, is ignored.
-    ///   - type: of the family.
-    ///   - ttl: in seconds; 0 if there is none.
+    /// Of texts as received: what is no address, or one of another family, is ignored. A TTL of 0 seconds is none.
     init(_ texts: some Sequence<some StringProtocol>, of type: RecordType, ttl: OutsideNumber = 0) {
         self.ttl = ttl > 0 ? ttl.clamped(to: 1...UInt32(Int32.max)) : nil
         var seen: Set<IPAddress> = []

@@ -21,9 +21,11 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         SystemError(code: errno, operation: operation)
     }
 
-    /// The system's own text for the error number.
+    /// The system's own text for the error number; of a pipe that was to be read its "Illegal seek" says nothing.
     public var reason: String {
-        unsafe clinux_error_text(code).map { unsafe String(cString: $0) } ?? "error \(code)"
+        code == ESPIPE
+            ? "it is a pipe, and a file is needed"
+            : unsafe clinux_error_text(code).map { unsafe String(cString: $0) } ?? "error \(code)"
     }
 
     /// Which resource of this machine is exhausted, if that is why there is no socket.

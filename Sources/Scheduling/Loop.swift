@@ -98,9 +98,8 @@ public final class SpawnedWork<Value: Sendable>: Cancellable {
     private var done: (@Loop (Value) -> Void)?
     private var task: Task<Void, Never>?
 
-    /// - Parameters:
-    ///   - work: begun at the next turn of the loop; its task is cancelled by `cancel()`.
-    ///   - done: called once with its result, never before this returns.
+    /// The work begins at the next turn of the loop, and its task is cancelled by `cancel()`. `done` is called once with
+    /// its result, never before this returns.
     public init(_ work: @escaping @Sendable @Loop () async -> Value, done: @escaping @Loop (Value) -> Void) {
         self.done = done
         task = Loop.spawn { [self] in
@@ -167,9 +166,8 @@ public final class LoopExecutor: SerialExecutor, TaskExecutor {
         if let sleeper, !sleeper.isCurrent() { sleeper.wake() }
     }
 
-    /// Runs what is queued, and what that queues, up to `limit` jobs so that sockets get their turn.
-    ///
-    /// - Returns: whether jobs are left. Only the attached thread calls this.
+    /// Runs what is queued, and what that queues, up to `limit` jobs so that sockets get their turn. Returns whether jobs
+    /// are left. Only the attached thread calls this.
     public func runJobs(limit: Int = 1_024) -> Bool {
         var left = limit
         while left > 0 {

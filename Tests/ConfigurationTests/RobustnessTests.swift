@@ -53,7 +53,7 @@ struct RobustnessTests {
         let directory = try TemporaryDirectory()
         let path = directory.path + "/pipe"
         try #require(mkfifo(path, 0o600) == 0)
-        let reason = "is a pipe, which cannot be read again at a reload: a file is needed"
+        let reason = "cannot be read: it is a pipe, and a file is needed"
         let error = #expect(throws: ConfigurationError.self) {
             try Configuration.load(path: path, Variables(process: [:]))
         }

@@ -175,6 +175,18 @@ import Testing
         #expect(aaaa.packed?.counts == .init(authority: 1))
         #expect(aaaa.packed?.responseCode == (signed ? .nameError : .noError))
     }
+
+    @Test(arguments: [false, true]) @Loop func `NODATA of a family that failed says why`(isSilent: Bool) async {
+        let machine = Machine(policy: RoutePolicy(mode: .localDNSOnly))
+        let addresses = UpstreamResult.answer(Answer(name: .root, addresses: [.v6(1 << 125 | 1)], ttl: 60))
+        machine.localDNS.behaviour = .reply(
+            after: .zero, [.a: isSilent ? addresses : .failure(.responseCode(.serverFailure)), .aaaa: addresses])
+        if isSilent { machine.localDNS.slow = [.a: .seconds(10)] }
+        machine.start("www.example.com", .aaaa)
+        let reply = await machine.ask()
+        #expect(reply.isNoData && reply.response?.extendedError?.code == .noReachableAuthority)
+        #expect(reply.response?.extendedError?.text.isEmpty == false)
+    }
 }
 
 extension ResolverEvent {

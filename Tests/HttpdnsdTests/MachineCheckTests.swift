@@ -47,9 +47,11 @@ struct MachineCheckTests {
         #expect(Check.full("/var", free: .max, of: 1) == nil)
     }
 
-    @Test func `authorities that cannot be read are found`() throws {
+    @Test(arguments: ["/nowhere/ca.pem", "/dev/null"]) func `authorities that are of no use are found`(file: String)
+        throws
+    {
         let text = Patient.configuration.replacing(
-            "http://127.0.0.1:9\"", with: "https://127.0.0.1:9\"\nca_file = \"/nowhere/ca.pem\"")
+            "http://127.0.0.1:9\"", with: "https://127.0.0.1:9\"\nca_file = \"\(file)\"")
         #expect(try Patient([:], text).keys(.authorities) == ["authorities.missing"])
         #expect(try Patient().keys(.authorities) == [])
     }

@@ -191,9 +191,6 @@ func wholeFile(_ path: String, limit: Int, ifMissing replacement: [UInt8]? = nil
         content = try readText(path, limit: limit + 1)
     } catch {
         if error.code == ENOENT, let replacement { return replacement }
-        guard error.code != ESPIPE else {
-            throw ValueProblem("is a pipe, which cannot be read again at a reload: a file is needed")
-        }
         let isDenied = error.code == EACCES
         throw ValueProblem(
             "cannot be read: \(error.reason)\(isDenied ? rights(of: path) : "")", isDenied: isDenied)

@@ -189,13 +189,12 @@ struct TableKeys {
 
     func warn(_ key: String, _ message: String) { reading.warn(self[key], message) }
 
-    /// Warns of a file of authorities that cannot be read.
+    /// Warns of a file of authorities that cannot be used.
     ///
     /// - Parameter file: that of `ca_file`; empty: the system's, of which nothing is said here.
     func warnOfAuthorities(_ file: String) {
-        guard !file.isEmpty, unsafe access(file, R_OK) != 0 else { return }
-        let reason = SystemError.last("read").reason
-        warn("ca_file", "\(quoted(file)) cannot be read: \(reason); certificates are checked with it")
+        guard !file.isEmpty, let problem = authoritiesProblem(file) else { return }
+        warn("ca_file", "\(quoted(file)) \(problem); certificates are checked with it")
     }
 }
 

@@ -154,7 +154,11 @@ final class FlightAnswers {
         case .family:
             var made = Answer.negative(name: key.name, ttl: answer.life ?? Self.madeTTL)
             if answer.kind == .nxDomain { made.responseCode = .nameError }
-            return give(FlightLane.Found(made), part, life: answer.life, isStored)
+            let outcome = give(FlightLane.Found(made), part, life: answer.life, isStored)
+            // 5.2: a family that failed; else its own NXDOMAIN is the reason.
+            guard answer.rank == .failure, case .given(var response) = outcome else { return outcome }
+            response.extendedError = reason(part)
+            return .given(response)
         case .translation: return translated(answer, part, isStored)
         case .suppressed:
             // No longer than the other family's addresses are fresh.

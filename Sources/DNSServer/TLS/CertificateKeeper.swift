@@ -2,7 +2,7 @@ public import Platform
 public import Scheduling
 
 /// Has new connections use the certificate that its files hold: watches them, and makes new keys for session tickets
-/// every day. Files that cannot be used change nothing, nor does an expired certificate while the one in use is valid.
+/// every day. Files that cannot be used change nothing, nor does a certificate out of its time while the one in use is valid.
 @Loop
 public final class CertificateKeeper: Sendable {
     /// How long a ticket's key is used, and how often the certificate's end is looked at.
@@ -86,8 +86,10 @@ public final class CertificateKeeper: Sendable {
         defer { warnOfEnd() }
         do throws(TLSFiles.Problem) {
             let context = try TLSContext(content)
-            if let expires, expires >= time(), context.validity.upperBound < time() {
-                throw TLSFiles.Problem(file: files.certificate, reason: "has expired")
+            let now = time()
+            if terms.context?.validity.contains(now) == true, !context.validity.contains(now) {
+                let reason = now < context.validity.lowerBound ? "is not valid yet" : "has expired"
+                throw TLSFiles.Problem(file: files.certificate, reason: reason)
             }
             self.content = content
             take(context)

@@ -164,9 +164,6 @@ public struct TLSFiles: Equatable, Sendable {
         let clientAuthorities: [UInt8]
     }
 
-    /// The most bytes of a file: some hundred authorities.
-    private static let longest = 1 << 20
-
     /// Reads all of them. May block.
     public func read() throws(Problem) -> Content {
         Content(
@@ -178,12 +175,12 @@ public struct TLSFiles: Equatable, Sendable {
         guard !path.isEmpty else { return [] }
         let bytes: [UInt8]
         do throws(SystemError) {
-            bytes = try readFile(path, limit: longest + 1)
+            bytes = try readFile(path, limit: longestCertificateFile + 1)
         } catch {
             throw Problem(file: path, reason: "cannot be read: \(error.reason)")
         }
         guard !bytes.isEmpty else { throw Problem(file: path, reason: "is empty") }
-        guard bytes.count <= longest else { throw Problem(file: path, reason: "is larger than 1 MiB") }
+        guard bytes.count <= longestCertificateFile else { throw Problem(file: path, reason: "is larger than 1 MiB") }
         return bytes
     }
 }

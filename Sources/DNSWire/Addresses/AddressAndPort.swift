@@ -12,11 +12,9 @@ public struct AddressAndPort: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Reads `192.0.2.1:53`, `[2001:db8::1]:53`, `[fe80::1%eth0]:53`, and, when there is a default port, the same
-    /// without a port (an IPv6 address then with or without brackets).
-    ///
-    /// - Parameter defaultPort: nil when the text must hold the port.
-    /// - Returns: nil for anything else: names, ports out of 0 to 65535, zones of IPv4 addresses.
+    /// Reads `192.0.2.1:53`, `[2001:db8::1]:53`, `[fe80::1%eth0]:53`, and, when there is a default port, the same without a
+    /// port (an IPv6 address then with or without brackets). Nil for anything else: names, ports out of 0 to 65535, zones
+    /// of IPv4 addresses.
     public init?(_ text: some StringProtocol, defaultPort: UInt16? = nil) {
         guard let (host, written) = try? Self.split(Substring(text)),
             let port = written == nil ? defaultPort : written.flatMap({ Self.port($0) }),
@@ -102,9 +100,7 @@ public enum StreamPlace: Hashable, Sendable, CustomStringConvertible {
     case unix(String)
     case tcp(AddressAndPort)
 
-    /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`.
-    ///
-    /// - Returns: nil for anything else.
+    /// Reads `unix:/run/dnstap.sock` or `tcp:127.0.0.1:6000`. Returns nil for anything else.
     public init?(_ text: String) {
         if text.hasPrefix("unix:/"), text.utf8.count <= 5 + 107 {
             self = .unix(String(text.dropFirst(5)))

@@ -70,10 +70,8 @@ public struct NAT64Prefix: Hashable, Sendable {
         leading = network.length < 64 ? UInt32(truncatingIfNeeded: 64 &- network.length) : 0
     }
 
-    /// The IPv6 address that stands for an IPv4 address (RFC 6052 section 2.2).
-    ///
-    /// - Returns: nil for one that no translator leads to: loopback, link-local, multicast, reserved, and with the well-known
-    ///   prefix 64:ff9b::/96 a private one (RFC 6052 section 3.1).
+    /// The IPv6 address that stands for an IPv4 address (RFC 6052 section 2.2). Nil for one that no translator leads to:
+    /// loopback, link-local, multicast, reserved, and with the well-known prefix 64:ff9b::/96 a private one (section 3.1).
     public func address(for ipv4: IPAddress) -> IPAddress? {
         guard case .v4(let value) = ipv4, ipv4.isRouted || ipv4.isPrivate && !isWellKnown else { return nil }
         return .v6(bits | embedded(value))

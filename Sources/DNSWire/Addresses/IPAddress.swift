@@ -227,9 +227,7 @@ public struct ClientNetwork: Hashable, Sendable {
     /// The first bits of a program's: as an address those of multicast, which no client has.
     private static let programs: UInt64 = 0xff << 56
 
-    /// The programs of one user and one control group of this machine, where these are known.
-    ///
-    /// - Parameter group: its number, of which the last 24 bits count.
+    /// The programs of one user and one control group of this machine, where these are known: of its number 24 bits count.
     public init(user: UInt32, group: UInt64) { number = Self.programs | (group & 0xff_ffff) << 32 | UInt64(user) }
 
     /// The user of a program, and the last 24 bits of the number of its control group; nil for any other client.
@@ -252,10 +250,8 @@ public struct ClientNetwork: Hashable, Sendable {
 }
 
 extension ClientNetwork {
-    /// The larger IPv6 network that this one is in, by its first /64; nil for any other, of which no address says how large a
-    /// site is.
-    ///
-    /// - Parameter size: its length, 32 to 64.
+    /// The larger IPv6 network of a length of 32 to 64 that this one is in, by its first /64; nil for any other, of which
+    /// no address says how large a site is.
     public func site(_ size: Int) -> ClientNetwork? {
         guard number > UInt64(UInt32.max), number < Self.programs else { return nil }
         return ClientNetwork(number: number & ~0 << UInt64(64 - size))

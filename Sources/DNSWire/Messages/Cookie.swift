@@ -24,13 +24,9 @@ public struct Cookie: Hashable, Sendable {
         hash = Self.hash(client, head, address, key)
     }
 
-    /// The cookie with which a client is answered, and whether the one that it has sent was valid.
-    ///
-    /// - Parameters:
-    ///   - data: of the option: 8 bytes, or 16 to 40.
-    ///   - address: the client's.
-    ///   - keys: the first one is that by which cookies are made; all are accepted. At least one.
-    ///   - time: in seconds since 1970, the lowest 32 bits of it.
+    /// The cookie with which a client at this address is answered, at a time of which the lowest 32 bits are in seconds
+    /// since 1970, and whether the one that it has sent was valid: option data of 8 bytes, or 16 to 40. The first of the
+    /// keys, one at least, makes cookies; all are accepted.
     public static func answering(
         _ data: Span<UInt8>, from address: IPAddress, keys: Span<SipHash.Key>, at time: UInt32
     ) -> (cookie: Cookie, isValid: Bool)? {
@@ -106,11 +102,8 @@ public struct ServerCookies: Sendable {
         secrets = .shared(keys)
     }
 
-    /// The cookie with which a query is answered, and whether the one that it has was valid; nil: it has none.
-    ///
-    /// - Parameters:
-    ///   - message: the message from which `query` was read, without a fault.
-    ///   - time: in seconds since 1970, the lowest 32 bits of it.
+    /// The cookie with which a query is answered, which was read from the message without a fault, at such a time, and
+    /// whether the one that it has was valid; nil: it has none.
     public func answer(
         _ query: Query, in message: Span<UInt8>, from client: IPAddress, at time: UInt32
     ) -> (cookie: Cookie, isValid: Bool)? {
@@ -166,9 +159,7 @@ public struct SipHash: Sendable {
         count += 8
     }
 
-    /// The hash.
-    ///
-    /// - Parameter rest: the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
+    /// The hash with the last bytes, fewer than eight, the first of them in the lowest bits; the others are 0.
     public consuming func finish(_ rest: UInt64 = 0, _ restCount: Int = 0) -> UInt64 {
         append(UInt64(truncatingIfNeeded: count + restCount) << 56 | rest)
         v2 ^= 0xff

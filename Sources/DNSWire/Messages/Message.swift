@@ -78,11 +78,8 @@ public struct MessageBuilder {
         bytes += [0, 0, 0, 0, 0, 0, 0, 0]
     }
 
-    /// Begins after header and question of a message, which are not written: for records that are stored without them.
-    ///
-    /// - Parameters:
-    ///   - question: the only one.
-    ///   - recordCount: how many records will be appended, as far as is known.
+    /// Begins after header and the only question of a message, which are not written: for about so many records that are
+    /// stored without them.
     public init(behind question: Question, recordCount: Int) {
         start = Header.length + question.name.wire.count + 4
         questionsEnd = start

@@ -42,9 +42,8 @@ public struct Query: Sendable {
         return query.read(message) ? query : nil
     }
 
-    /// Parses a message, and replaces all fields.
-    ///
-    /// - Returns: false for a message that must not be answered: under 12 bytes, or a response.
+    /// Parses a message, and replaces all fields. Returns false for one that must not be answered: under 12 bytes, a
+    /// response.
     @inline(__always)
     public mutating func read(_ message: borrowing Span<UInt8>) -> Bool {
         guard message.count >= Header.length, message[2] & 0x80 == 0 else { return false }
@@ -142,24 +141,18 @@ public struct Query: Sendable {
         return true
     }
 
-    /// Whether the client forbids sending its network: it sent the client-subnet option with a source prefix length of
-    /// 0 (RFC 7871 section 7.1.2).
-    ///
-    /// - Parameter message: the message from which this was parsed, without a fault.
+    /// Whether the client forbids sending its network: it sent the client-subnet option with a source prefix length of 0
+    /// (RFC 7871 section 7.1.2), in the message from which this was parsed, without a fault.
     public func hidesNetwork(in message: borrowing Span<UInt8>) -> Bool {
         guard let data = option(.clientSubnet, in: message) else { return false }
         // Family, source prefix length, scope prefix length. With a malformed option the network is not sent.
         return data.count < 4 || message[data.lowerBound &+ 2] == 0
     }
 
-    /// Whether the client asks for a padded response: it sent the padding option (RFC 7830).
-    ///
-    /// - Parameter message: the message from which this was parsed, without a fault.
+    /// Whether the client asks in that message for a padded response: it sent the padding option (RFC 7830).
     public func wantsPadding(in message: borrowing Span<UInt8>) -> Bool { option(.padding, in: message) != nil }
 
-    /// The place of the client's cookie; nil: there is none.
-    ///
-    /// - Parameter message: the message from which this was parsed, without a fault.
+    /// The place of the client's cookie in that message; nil: there is none.
     public func cookie(in message: borrowing Span<UInt8>) -> Range<Int>? { option(.cookie, in: message) }
 
     /// The place of the data of an EDNS option in the message; nil: there is none.
@@ -175,9 +168,8 @@ public struct Query: Sendable {
         return nil
     }
 
-    /// Passes the record whose owner begins at `at`, wherever in a message.
-    ///
-    /// - Returns: its type, where that stands, and the bytes of its data; nil for one that reaches past the message.
+    /// Passes the record whose owner begins at `at`, wherever in a message. Returns its type, where that stands, and the
+    /// bytes of its data; nil for one that reaches past the message.
     @inline(__always)
     public static func takeRecord(
         _ message: borrowing Span<UInt8>, at: inout Int

@@ -18,9 +18,7 @@ public struct QueryKey: Sendable {
         isScoped = false
     }
 
-    /// The key of a question; `name` may have any letter case.
-    ///
-    /// - Parameter scope: nil for an answer that is the same for all clients.
+    /// The key of a question in any letter case; without a scope of an answer that is the same for all clients.
     public init(_ question: borrowing Question, dnssecOK: Bool, checkingDisabled: Bool, scope: ClientScope? = nil) {
         self.init()
         for byte in question.name.wire { append(asciiLowercased(byte)) }
@@ -168,9 +166,7 @@ public struct ClientScoping: Hashable, Sendable {
         return AddressPrefix(client, length: client.recordType == .a ? bits : bits6)
     }
 
-    /// The scope of a client.
-    ///
-    /// - Parameter hidesNetwork: whether its query forbids sending its network.
+    /// The scope of a client, whose query may forbid sending its network.
     public func scope(of client: IPAddress, hidesNetwork: Bool) -> ClientScope {
         if hidesNetwork { return .undisclosed }
         return network(of: client).map { .network($0) } ?? .undisclosed

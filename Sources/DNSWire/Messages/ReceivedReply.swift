@@ -17,11 +17,8 @@ public enum ReceivedReply: Hashable, Sendable {
     /// Not a response, or not one to this question.
     case mismatch
 
-    /// Evaluates `message`; the caller checks its ID.
-    ///
-    /// - Parameters:
-    ///   - question: as it was sent. Letter case is ignored here: a random one is compared earlier.
-    ///   - dnssecOK: whether signatures and denial proofs were requested.
+    /// Evaluates `message`, whose ID its caller checks, for a question as it was sent, in any letter case: a random one is
+    /// compared earlier. With DO signatures and denial proofs are retained.
     public init(_ message: Message, to question: Question, dnssecOK: Bool) {
         self = Self.evaluation(of: message, to: question, dnssecOK: dnssecOK)
     }
@@ -125,9 +122,7 @@ struct AliasChain {
     private(set) var end: Name
     private(set) var records: [Record] = []
 
-    /// An empty chain at QNAME.
-    ///
-    /// - Parameter dnssecOK: whether signatures are included.
+    /// An empty chain at QNAME, with signatures if DO was set.
     init(of section: [Record], for question: Question, dnssecOK: Bool) {
         self.section = section.filter { $0.class == question.class }
         self.question = question
@@ -135,13 +130,9 @@ struct AliasChain {
         end = question.name.lowercased
     }
 
-    /// Follows the aliases to their end (RFC 1034 section 3.6.2, RFC 6672 section 2.3).
-    ///
-    /// Below a DNAME record no other alias is used: the CNAME record is synthesized from it, whatever the response has
-    /// in its place.
-    ///
-    /// - Returns: false when they form a loop, exceed `maximumAliases`, or lead to a name that is too
-    ///   long.
+    /// Follows the aliases to their end (RFC 1034 section 3.6.2, RFC 6672 section 2.3). Below a DNAME record no other alias
+    /// is used: the CNAME record is synthesized from it, whatever the response has in its place. Returns false when they
+    /// form a loop, exceed `maximumAliases`, or lead to a name that is too long.
     mutating func follow() -> Bool {
         for _ in 0...Self.maximumAliases {
             if question.type == .any || question.type != .cname && hasFinalRecords { return true }

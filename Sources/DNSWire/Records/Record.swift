@@ -60,10 +60,8 @@ public struct Record: Hashable, Sendable {
     public static func negativeSOA(for name: Name, ttl: UInt32) -> Record {
         // A mailbox below .invalid does not exist (RFC 2606); serial and timers have no effect without zone transfers.
         let mailbox: [UInt8] = [6] + Array("nobody".utf8) + [7] + Array("invalid".utf8) + [0]
-        let numbers: [UInt32] = [1, 3_600, 600, 86_400, ttl]
-        let rdata =
-            name.wire + mailbox
-            + numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }
+        var rdata = name.wire + mailbox
+        for number in [1, 3_600, 600, 86_400, ttl] { rdata.append(number, bytes: 4) }
         return Record(name: name, type: .soa, ttl: ttl, rdata: rdata)
     }
 }

@@ -13,9 +13,7 @@ public struct AliyunFormat: ProviderFormat {
     private let secret: Secret?
     private let crypto: any Crypto
 
-    /// - Parameters:
-    ///   - account: the account's number, as text.
-    ///   - secret: the key that signs requests; nil: the interface for unsigned requests is used.
+    /// For the account of this number, as text. Without a secret the interface for unsigned requests is used.
     public init(account: String, secret: Secret?, crypto: any Crypto) {
         base = "/\(TextEncoding.percent(account))/"
         self.secret = secret
@@ -43,17 +41,17 @@ public struct AliyunFormat: ProviderFormat {
     public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
-        let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunReply(json) }
-        guard response.isSuccess, reply.code == nil || reply.host != nil else {
-            throw response.aliyunFailure(code: reply.code)
+        let (host, ipv4, ipv6, code) = try response.json(or: response.failure()) { json throws(JSONError) in
+            let ttl = try json["ttl"]?.number() ?? 0
+            return (
+                try json["host"]?.text(), try AddressList(json["ips"], of: .a, ttl: ttl),
+                try AddressList(json["ipsv6"], of: .aaaa, ttl: ttl), json["code"]?.string
+            )
         }
-        guard let host = reply.host, HostText.matches(host, question.name) else {
-            throw .unusable("the reply is for another name")
-        }
+        guard response.isSuccess, code == nil || host != nil else { throw response.aliyunFailure(code: code) }
+        guard let host, HostText.matches(host, question.name) else { throw .unusable("the reply is for another name") }
         var results = UpstreamResults()
-        for type in question.types {
-            results.add((type == .a ? reply.ipv4 : reply.ipv6).result(of: question.name), for: type)
-        }
+        for type in question.types { results.add((type == .a ? ipv4 : ipv6).result(of: question.name), for: type) }
         return results
     }
 }
@@ -68,10 +66,8 @@ public struct AliDNSAccount: Sendable {
     private let secret: Secret
     private let crypto: any Crypto
 
-    /// - Parameters:
-    ///   - id: the account ID of the DNS console, not that of the cloud account.
-    ///   - accessKeyID: the AccessKey ID of the same console.
-    ///   - secret: the AccessKey secret of that ID.
+    /// The account ID is that of the DNS console, not of the cloud account; the AccessKey ID with its secret is of the same
+    /// console.
     public init(id: String, accessKeyID: String, secret: Secret, crypto: any Crypto) {
         self.id = id
         self.accessKeyID = accessKeyID
@@ -79,34 +75,13 @@ public struct AliDNSAccount: Sendable {
         self.crypto = crypto
     }
 
-    /// The parameters that sign a query for `host`, beginning with `&`.
-    ///
-    /// - Parameters:
-    ///   - host: as it is sent, before percent-encoding.
-    ///   - time: seconds since 1970.
+    /// The parameters that sign a query for `host`, as it is sent before percent-encoding, at a time in seconds since 1970;
+    /// they begin with `&`.
     func parameters(for host: String, at time: Int64) throws(UpstreamFailure) -> String {
         let time = max(time, 0)
         let key = try crypto.sha256Digits("\(id)\(secret.value)\(time)\(host)\(accessKeyID)")
         return "&uid=\(TextEncoding.percent(id))&ak=\(TextEncoding.percent(accessKeyID))&ts=\(time)"
             + "&key=\(key)"
-    }
-}
-
-/// The body of Aliyun's response for one name, or of an error.
-private struct AliyunReply {
-    let host: String?
-    /// Both with the same TTL.
-    let ipv4: AddressList
-    let ipv6: AddressList
-    /// The error code, if the body is an error.
-    let code: String?
-
-    init(_ json: JSONNode) throws(JSONError) {
-        host = try json["host"]?.text()
-        let ttl = try json["ttl"]?.number() ?? 0
-        ipv4 = try AddressList(json["ips"], of: .a, ttl: ttl)
-        ipv6 = try AddressList(json["ipsv6"], of: .aaaa, ttl: ttl)
-        code = json["code"]?.string
     }
 }
 
@@ -148,10 +123,8 @@ public struct AliyunScheduleFormat: ScheduleFormat {
     private let secret: Secret?
     private let crypto: any Crypto
 
-    /// - Parameters:
-    ///   - account: the account's number, as text.
-    ///   - region: the service's name of the region, such as `cn`.
-    ///   - secret: the key that signs requests; nil: they are not signed.
+    /// For the account of this number, as text, and the service's name of the region, such as `cn`. Without a secret
+    /// requests are not signed.
     public init(account: String, region: String, secret: Secret?, crypto: any Crypto) {
         path = "/\(TextEncoding.percent(account))/ss?region=\(TextEncoding.percent(region))"
         self.secret = secret
@@ -170,32 +143,23 @@ public struct AliyunScheduleFormat: ScheduleFormat {
 
     public func outcome(of response: HTTPResponse) -> ScheduleOutcome {
         do throws(UpstreamFailure) {
-            let reply = try response.json(or: response.failure()) { json throws(JSONError) in
-                try AliyunScheduleReply(json)
+            let (places, isDisabled, code) = try response.json(or: response.failure()) { json throws(JSONError) in
+                (try Self.places(json), json["service_status"]?.string == "disable", json["code"]?.string)
             }
-            guard response.isSuccess else { throw response.aliyunFailure(code: reply.code) }
-            if reply.isDisabled { return .disabled }
-            guard !reply.places.isEmpty else {
-                throw reply.code == nil
-                    ? .unusable("the reply names no address") : response.aliyunFailure(code: reply.code)
+            guard response.isSuccess else { throw response.aliyunFailure(code: code) }
+            if isDisabled { return .disabled }
+            guard !places.isEmpty else {
+                throw code == nil ? .unusable("the reply names no address") : response.aliyunFailure(code: code)
             }
-            return .addresses(AddressSchedule(reply.places))
+            return .addresses(AddressSchedule(places))
         } catch {
             return .failure(error)
         }
     }
-}
 
-/// The body of a response, or of an error.
-private struct AliyunScheduleReply {
     /// The valid addresses with their ports, without duplicates.
-    private(set) var places: [AddressSchedule.Place] = []
-    let isDisabled: Bool
-    let code: String?
-
-    init(_ json: JSONNode) throws(JSONError) {
-        isDisabled = json["service_status"]?.string == "disable"
-        code = json["code"]?.string
+    private static func places(_ json: JSONNode) throws(JSONError) -> [AddressSchedule.Place] {
+        var places: [AddressSchedule.Place] = []
         for (key, type) in [("service_ip", RecordType.a), ("service_ipv6", .aaaa)] {
             // Parallel to the addresses.
             let ports = try json[key + "_port"]?.elements() ?? []
@@ -209,5 +173,6 @@ private struct AliyunScheduleReply {
                 if places.count < AddressSchedule.limit, !places.contains(place) { places.append(place) }
             }
         }
+        return places
     }
 }

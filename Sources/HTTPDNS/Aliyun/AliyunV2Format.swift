@@ -10,10 +10,8 @@ public struct AliyunV2Format: ProviderFormat {
     private let box: PayloadBox?
     private let crypto: any Crypto
 
-    /// - Parameters:
-    ///   - account: the account's number, as text.
-    ///   - secret: the key that signs requests, in hexadecimal digits; nil: they are not signed.
-    ///   - box: encrypts requests and responses, with CBC or GCM; nil: they are plain.
+    /// For the account of this number, as text. Requests are signed by a secret of hexadecimal digits, and both ways are
+    /// encrypted by a box with CBC or GCM, where there is one.
     public init(account: String, secret: Secret?, box: PayloadBox?, crypto: any Crypto) {
         self.account = account
         self.secret = secret
@@ -60,9 +58,13 @@ public struct AliyunV2Format: ProviderFormat {
     public func results(
         in response: HTTPResponse, to question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
-        let reply = try response.json(or: response.failure()) { json throws(JSONError) in try AliyunV2Reply(json) }
-        guard response.isSuccess, reply.code == "success" else { throw response.aliyunFailure(code: reply.code) }
-        let answers = try answers(in: reply)
+        let (code, mode, data) = try response.json(or: response.failure()) { json throws(JSONError) in
+            let mode = json["mode"]?.integer
+            if mode == nil, let text = json["mode"], text.string != nil { throw text.fault(.badValue) }
+            return (json["code"]?.string, mode, json["data"])
+        }
+        guard response.isSuccess, code == "success" else { throw response.aliyunFailure(code: code) }
+        let answers = try answers(in: data, mode)
         guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
             throw .unusable("the reply is for another name")
         }
@@ -76,14 +78,16 @@ public struct AliyunV2Format: ProviderFormat {
         return results
     }
 
-    /// The response's answers, decrypted. A response in another mode than the request's is refused: a plain one can be
-    /// forged.
-    private func answers(in reply: AliyunV2Reply) throws(UpstreamFailure) -> [AliyunV2Answer] {
-        guard reply.mode == nil || reply.mode == OutsideNumber(mode) else {
+    /// The answers in a response's data: an object, or a text of it, of JSON or Base64 of encrypted data. One in another mode
+    /// than the request's is refused: a plain one can be forged.
+    private func answers(
+        in data: JSONNode?, _ stated: OutsideNumber?
+    ) throws(UpstreamFailure) -> [AliyunV2Answer] {
+        guard stated == nil || stated == OutsideNumber(mode) else {
             throw .unusable("the reply is not encrypted as it was asked for")
         }
         var text: [UInt8]?
-        switch (reply.data?.content, box) {
+        switch (data?.content, box) {
         case (.object?, nil): break
         case (.string(let json)?, nil): text = Array(json.utf8)
         case (.string(let encrypted)?, let box?): text = try box.open(TextDecoding.base64(encrypted))
@@ -92,7 +96,7 @@ public struct AliyunV2Format: ProviderFormat {
         }
         do throws(JSONError) {
             return try AliyunV2Answer.all(
-                try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? reply.data)
+                try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? data)
         } catch {
             throw .unreadable(error)
         }
@@ -124,23 +128,6 @@ public enum AliyunV2Signature {
             let code = crypto.hmacSHA256(Array(text(of: parameters).utf8), key: key)
         else { throw type(of: crypto).missing("HMAC-SHA256") }
         return TextEncoding.hexadecimal(code)
-    }
-}
-
-/// The body of a response of Aliyun's v2 interface, or of an error.
-private struct AliyunV2Reply {
-    /// `success`, or an error code.
-    let code: String?
-    /// Nil when it is missing.
-    let mode: OutsideNumber?
-    /// An object, or a text of it: Base64 of encrypted data, or JSON.
-    let data: JSONNode?
-
-    init(_ json: JSONNode) throws(JSONError) {
-        code = json["code"]?.string
-        mode = json["mode"]?.integer
-        if mode == nil, let text = json["mode"], text.string != nil { throw text.fault(.badValue) }
-        data = json["data"]
     }
 }
 

@@ -15,10 +15,8 @@ public struct DoHFormat: ProviderFormat {
     private let path: String
     private let padsQueries: Bool
 
-    /// - Parameters:
-    ///   - path: begins with a slash; may contain a query, to which `dns` is appended.
-    ///   - padsQueries: whether queries are padded so that their length reveals nothing; for https only (RFC 7830
-    ///     section 6). The server then pads its responses to 468 bytes.
+    /// The path begins with a slash; `dns` is appended to its query. Padded, the length of queries reveals nothing; for
+    /// https only (RFC 7830 section 6). The server then pads its responses to 468 bytes.
     public init(path: String = "/dns-query", padsQueries: Bool = false) {
         self.path = path
         self.padsQueries = padsQueries
@@ -95,11 +93,7 @@ public struct DoHFormat: ProviderFormat {
 // The response of a DoH server, in wire format or in JSON.
 
 extension Message {
-    /// The results of a message that came with a 2xx status.
-    ///
-    /// - Parameters:
-    ///   - dnssecOK: whether signatures were requested.
-    ///   - age: seconds that the response has been in an HTTP cache.
+    /// The results of a message that came with a 2xx status, and has been in an HTTP cache for `age` seconds.
     func results(to question: Question, dnssecOK: Bool, age: UInt32?) throws(UpstreamFailure) -> UpstreamResults {
         switch ReceivedReply(self, to: question, dnssecOK: dnssecOK) {
         case .answer(let answer):
@@ -119,9 +113,7 @@ extension Message {
 }
 
 extension HTTPResponse {
-    /// The failure of a status other than 2xx.
-    ///
-    /// - Parameter text: the failure's text; nil: the status.
+    /// The failure of a status other than 2xx; without a text it is named by the status.
     func dohFailure(_ text: String? = nil) -> UpstreamFailure {
         switch status {
         // Bad request, content or URI too long: the same query would fail at another address too.

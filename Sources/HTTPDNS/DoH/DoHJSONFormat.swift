@@ -14,9 +14,7 @@ public struct DoHJSONFormat: ProviderFormat {
     private let path: String
     private let account: AliDNSAccount?
 
-    /// - Parameters:
-    ///   - path: begins with a slash.
-    ///   - account: signs every request; nil sends none of AliDNS's own parameters.
+    /// The path begins with a slash. An account signs every request; without one none of AliDNS's own parameters is sent.
     public init(path: String = "/resolve", account: AliDNSAccount? = nil) {
         self.path = path
         self.account = account
@@ -161,8 +159,7 @@ private struct DoHJSONReply {
         }
         let numbers = fields[2...].compactMap { OutsideNumber(digits: $0)?.within(0...UInt32.max) }
         guard numbers.count == 5 else { return nil }
-        return server.wire + mailbox.wire
-            + numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> UInt32(24 - 8 * $0)) } }
+        return numbers.reduce(into: server.wire + mailbox.wire) { $0.append($1, bytes: 4) }
     }
 }
 

@@ -17,9 +17,8 @@ public protocol Crypto: Sendable {
     /// `count` unpredictable bytes, for the IVs of ciphers.
     func randomBytes(_ count: Int) -> [UInt8]?
 
-    /// Encrypts; with `aes128GCM` the tag follows the ciphertext.
-    ///
-    /// - Parameter iv: `cipher.ivLength` bytes; never used twice with one key.
+    /// Encrypts; with `aes128GCM` the tag follows the ciphertext. `cipher.ivLength` bytes of IV, never used twice with a
+    /// key.
     func encrypt(_ plaintext: [UInt8], _ cipher: PayloadCipher, key: [UInt8], iv: [UInt8]) -> [UInt8]?
 
     /// Decrypts. Nil also for a wrong key, padding or tag.

@@ -28,8 +28,8 @@ public struct HTTPResponse: Hashable, Sendable {
     public var date: Int64?
     /// The `ETag` header, of a document only.
     public var entityTag: String?
-    /// The compression of the body, from the `Content-Encoding` header; nil: none.
-    public var compression: HTTPCompression?
+    /// The content coding that compresses the body, from the `Content-Encoding` header; nil: none.
+    public var compression: String?
     /// At most 64 KiB, of a document 4 MiB; the transport enforces it.
     public var body: [UInt8]
     /// The time from the request to the first byte of its response; nil: not measured.
@@ -37,7 +37,7 @@ public struct HTTPResponse: Hashable, Sendable {
 
     public init(
         status: Int, contentType: String? = nil, age: UInt32? = nil, retryAfter: UInt32? = nil, date: Int64? = nil,
-        entityTag: String? = nil, compression: HTTPCompression? = nil, body: [UInt8] = [],
+        entityTag: String? = nil, compression: String? = nil, body: [UInt8] = [],
         timeToFirstByte: Duration? = nil
     ) {
         self.status = status
@@ -61,9 +61,7 @@ extension HTTPResponse {
     /// The most bytes of an error code that are shown; the longest known one has 25.
     private static let longestCode = 31
 
-    /// The failure of a status other than 2xx, where the service gives no more details.
-    ///
-    /// - Parameter text: the failure's text; nil: the status.
+    /// The failure of a status other than 2xx, where the service gives no more details, not even a text.
     func failure(_ text: String? = nil) -> UpstreamFailure {
         let text = text ?? "HTTP \(status)"
         return switch status {
@@ -85,10 +83,8 @@ extension HTTPResponse {
         return "\(code) (HTTP \(status))"
     }
 
-    /// Reads the body, an object of JSON.
-    ///
-    /// - Parameter failure: of an error status whose body cannot be read. Only the status is used: it may come from a proxy on
-    ///   the path, or from a service in trouble.
+    /// Reads the body, an object of JSON. Where that of an error cannot be read, only the status makes the failure: it may
+    /// come from a proxy on the path, or from a service in trouble.
     func json<Reply>(
         or failure: @autoclosure () -> UpstreamFailure, _ read: (JSONNode) throws(JSONError) -> Reply
     ) throws(UpstreamFailure) -> Reply {
@@ -107,17 +103,6 @@ extension UpstreamFailure {
     static func unreadable(_ reason: some CustomStringConvertible) -> UpstreamFailure {
         .unusable("unreadable reply: \(reason)")
     }
-}
-
-/// A content coding that compresses (IANA's registry of HTTP content codings, RFC 9110 section 8.4.1).
-public enum HTTPCompression: String, Sendable {
-    case br
-    case compress
-    case deflate
-    case gzip
-    case xCompress = "x-compress"
-    case xGzip = "x-gzip"
-    case zstd
 }
 
 /// A name in the form of the proprietary services: letters, digits, hyphens and underscores between dots.
@@ -176,12 +161,8 @@ public struct RequestTarget {
     /// In the order in which they were sent.
     public let parameters: [(name: String, value: String)]
 
-    /// Nil for what cannot be decoded: a percent sign without two digits, text that is not UTF-8, control characters,
-    /// and for more parameters than any client sends.
-    ///
-    /// - Parameters:
-    ///   - target: path and query as sent.
-    ///   - form: more parameters, as a form encodes them.
+    /// Reads path and query as sent, and more parameters as a form encodes them. Nil for what cannot be decoded: a percent
+    /// sign without two digits, text that is not UTF-8, control characters, and for more parameters than any client sends.
     public init?(_ target: [UInt8], form: [UInt8] = []) {
         let end = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
         let parts = target[..<end].split(separator: UInt8(ascii: "/"), maxSplits: Self.mostParts)

@@ -105,10 +105,7 @@ public enum TextDecoding {
         base64(text, UInt8(ascii: "-"), UInt8(ascii: "_"), isStrict: true)
     }
 
-    /// - Parameters:
-    ///   - plus: the digit for 62.
-    ///   - slash: the digit for 63.
-    ///   - isStrict: whether the bits behind the last byte must be zero.
+    /// With these digits for 62 and 63; where it is strict, the bits behind the last byte must be zero.
     private static func base64(_ digits: ArraySlice<UInt8>, _ plus: UInt8, _ slash: UInt8, isStrict: Bool) -> [UInt8]? {
         guard digits.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []

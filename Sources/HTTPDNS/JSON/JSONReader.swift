@@ -200,9 +200,8 @@ extension JSONReader {
         return value
     }
 
-    /// Reads a number (RFC 8259 section 6), rounded towards zero.
-    ///
-    /// Fractions and exponents are accepted, since some services' libraries write every number as floating point.
+    /// Reads a number (RFC 8259 section 6), rounded towards zero: some services' libraries write all with a fraction or
+    /// exponent.
     private mutating func number() throws(JSONError) -> OutsideNumber {
         let start = offset
         let isNegative = try peek() == UInt8(ascii: "-")

@@ -33,9 +33,7 @@ public struct JSONWriter {
         value.write(to: &self)
     }
 
-    /// A number with three decimals.
-    ///
-    /// - Parameter value: thousandths, 0 or more.
+    /// A number of thousandths, 0 or more, with three decimals.
     public mutating func member(_ key: String, thousandths value: Int64) {
         let decimals = String(1_000 + value % 1_000).dropFirst()
         begin(key)

@@ -52,9 +52,8 @@ extension VendorService {
         guard areEqual(expected, signature) else { throw .invalidSignature }
     }
 
-    /// - Parameters:
-    ///   - query: the value of a parameter, also of one that was encrypted.
-    ///   - isCustom: whether there are parameters of the customer's own.
+    /// `query` is the value of a parameter, also of one that was encrypted; `isCustom`, whether there are the customer's
+    /// own.
     private func call(
         _ query: (String) -> String?, isCustom: Bool, on account: ServiceAccount, box: PayloadBox?,
         proof: ServiceCall.Proof

@@ -58,9 +58,8 @@ public struct ServiceCall: Sendable {
     /// Whether credentials of the account were valid.
     public var isAuthenticated: Bool { proof == .valid }
 
-    /// Leaves out what an account that lists no names may not ask for from outside of the network.
-    ///
-    /// - Returns: whether every name in the answers must be one that may be asked for, too.
+    /// Leaves out what an account that lists no names may not ask for from outside of the network. Returns whether every
+    /// name in the answers must be one that may be asked for, too.
     public mutating func limit(to isAllowed: (Question) -> Bool) -> Bool {
         guard !listsNames else { return false }
         questions.removeAll { !isAllowed($0) }
@@ -70,18 +69,13 @@ public struct ServiceCall: Sendable {
     /// The client for which the account's holder asks; the first of several; nil: the sender of the request.
     public var client: IPAddress? { clients.first }
 
-    /// The client for which a question is resolved; nil: the sender of the request.
-    ///
-    /// - Parameter index: of the question.
+    /// The client for which the question at an index is resolved; nil: the sender of the request.
     public func client(of index: Int) -> IPAddress? {
         clients.isEmpty ? nil : clients[index / max(1, questions.count / clients.count)]
     }
 
-    /// The reply with these answers.
-    ///
-    /// - Parameters:
-    ///   - answers: the responses to `questions`, in their order; nil for one that has none.
-    ///   - client: the one for which the names were resolved; the reply shows it.
+    /// The reply with the responses to `questions`, in their order, nil for one that has none; it shows the client for
+    /// which the names were resolved.
     public func reply(_ answers: [Message?], for client: IPAddress) -> ServiceReply {
         guard clients.count > 1 else { return form.reply(ServiceAnswers(questions, answers), for: client) }
         let each = questions.count / clients.count

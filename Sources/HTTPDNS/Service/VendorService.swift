@@ -33,9 +33,7 @@ public struct VendorService: Sendable {
         }
     }
 
-    /// What a request comes to. Never traps on any bytes.
-    ///
-    /// - Parameter time: seconds since 1970.
+    /// What a request comes to at a time in seconds since 1970. Never traps on any bytes.
     public func read(_ request: ServiceRequest, at time: Int64) -> ServiceReading {
         guard let target = RequestTarget(request.target, form: request.isPost ? request.body : []) else {
             return .unknown

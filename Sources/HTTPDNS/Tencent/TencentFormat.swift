@@ -10,9 +10,7 @@ public struct TencentFormat: ProviderFormat {
     public enum Access: Sendable {
         /// With DES or AES.
         case encrypted(PayloadBox, id: String)
-        /// No encryption: for https.
-        ///
-        /// - Parameter id: empty: not sent.
+        /// No encryption: for https. An empty ID is not sent.
         case token(Secret, id: String)
 
         /// The encryption of queries and responses; nil: none.
@@ -83,9 +81,8 @@ extension PayloadBox? {
 /// IPv4 part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and
 /// the vendor's SDKs.
 enum TencentReply {
-    /// The results in `text`, which has no white space at its ends, for each type of the query that it covers.
-    ///
-    /// - Throws: for another name or none, for several lines, and for any other text.
+    /// The results in `text`, which has no white space at its ends, for each type of the query that it covers. Throws for
+    /// another name or none, for several lines, and for any other text.
     static func results(
         _ text: ArraySlice<UInt8>, _ question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {

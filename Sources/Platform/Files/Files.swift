@@ -47,6 +47,21 @@ public func withoutMark(_ content: [UInt8]) -> [UInt8] {
     content.starts(with: [0xef, 0xbb, 0xbf]) ? Array(content[3...]) : content
 }
 
+/// The most bytes of a file of certificates: some hundred authorities.
+public let longestCertificateFile = 1 << 20
+
+/// What is wrong with a file of authorities (PEM), as the rest of a sentence that begins with it; nil: nothing is seen.
+public func authoritiesProblem(_ path: String) -> String? {
+    do throws(SystemError) {
+        let content = try readFile(path, limit: longestCertificateFile + 1)
+        if content.count > longestCertificateFile { return "is larger than 1 MiB" }
+        // Of any of the three kinds that OpenSSL takes.
+        return String(decoding: content, as: UTF8.self).contains("CERTIFICATE-----") ? nil : "holds no certificate"
+    } catch {
+        return "cannot be read: \(error.reason)"
+    }
+}
+
 /// What every user of the machine may do with a file, by the modes of the file and of the folders on the way to it.
 public struct PublicAccess: Equatable, Sendable {
     /// Read it.

@@ -49,9 +49,7 @@ final class HTTP1Session: HTTPSession {
     private var overheadLeft = HTTPLimits.overhead
     private(set) var isOver = false
 
-    /// - Parameters:
-    ///   - authority: host and port as in a URL.
-    ///   - bodyLimit: the most bytes of a reply's body.
+    /// `authority` is host and port as in a URL, `bodyLimit` the most bytes of a reply's body.
     init(authority: String, bodyLimit: Int = HTTPLimits.body) {
         self.authority = authority
         self.bodyLimit = bodyLimit
@@ -94,6 +92,7 @@ final class HTTP1Session: HTTPSession {
     }
 
     func takeFrames(into buffer: inout [UInt8], limit: Int) {
+        if isOver { return }
         buffer += unsent
         unsent = []
     }
@@ -112,7 +111,8 @@ final class HTTP1Session: HTTPSession {
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) {
         var rest = unsafe Array(bytes)[...]
         while !rest.isEmpty, !isOver {
-            guard let stream else { return isOver = true }
+            // What comes before the request has gone is no reply to it.
+            guard let stream, unsent.isEmpty else { return isOver = true }
             if !receive(&rest, of: stream, at: now) { end(stream, .cancel) }
         }
     }

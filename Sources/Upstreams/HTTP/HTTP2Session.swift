@@ -35,9 +35,7 @@ protocol HTTPSession: AnyObject {
     /// Appends what is to be sent, until there are at least `limit` bytes or no more.
     func takeFrames(into buffer: inout [UInt8], limit: Int) throws(UpstreamFailure)
 
-    /// Processes received bytes.
-    ///
-    /// - Throws: `UpstreamFailure.network` when the connection cannot be used any more.
+    /// Processes received bytes. Throws `UpstreamFailure.network` when the connection cannot be used any more.
     func receive(_ bytes: UnsafeRawBufferPointer, at now: Instant) throws(UpstreamFailure)
 
     /// The other end sends no more, and has said so.
@@ -75,10 +73,7 @@ final class HTTP2Session: HTTPSession {
     /// When the bytes being processed were received.
     private var now = Instant(nanoseconds: 0)
 
-    /// - Parameters:
-    ///   - authority: host and port as in a URL.
-    ///   - bodyLimit: the most bytes of a reply's body, at most `HTTPLimits.document`.
-    /// - Throws: `UpstreamFailure.network` without memory.
+    /// `authority` is host and port as in a URL, `bodyLimit` the most bytes of a reply's body. Throws without memory.
     init(authority: String, bodyLimit: Int = HTTPLimits.body) throws(UpstreamFailure) {
         // A stream's flow-control window is never updated: it is one byte more than the limit of a body, so that when a
         // body is found too long no more of it is in transit.

@@ -45,11 +45,9 @@ final class HTTPConnection {
     private var isRetired = false
     private var willFlush = false
 
-    /// Starts to connect.
-    ///
-    /// - Parameter tell: called with each event, and retained until the last one.
-    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
-    ///   `UpstreamFailure.network` without a route.
+    /// Starts to connect. `tell` is called with each event, and retained until the last one. Throws
+    /// `UpstreamFailure.overloaded` without descriptors or memory, `.unusable` without trust anchors, `.network` without a
+    /// route.
     init(
         _ origin: HTTPOrigin, host: Int, isSeparate: Bool = false, resuming session: TLSSession?,
         offering protocols: TLSChannel.Protocols = .http2, loop: EventLoop,
@@ -74,6 +72,8 @@ final class HTTPConnection {
     func isUsable(at now: Instant) -> Bool {
         guard isOpen, !isRetired, !isDead(at: now) else { return false }
         guard let session else { return true }
+        // By HTTP/1.1 what has come already would be taken for the reply.
+        if isIdle, !session.pings, socket.hasUnread { return false }
         return session.mayOpen && !life.isWorn(isIdle: isIdle, at: now)
     }
 
@@ -84,9 +84,8 @@ final class HTTPConnection {
     /// Since when it has been idle; nil while it is not ready or has requests.
     var idleSince: Instant? { isIdle && session != nil ? life.heard : nil }
 
-    /// Sends a request as soon as the connection is ready.
-    ///
-    /// - Throws: `UpstreamFailure.cancelled`, or `UpstreamFailure.network` without memory.
+    /// Sends a request as soon as the connection is ready. Throws `UpstreamFailure.cancelled`, or `.network` without
+    /// memory.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         if isIdle { life.requestsBegin(at: loop.now) }
         if let session {

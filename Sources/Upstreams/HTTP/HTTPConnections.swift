@@ -57,9 +57,8 @@ final class HTTPConnections {
     /// The connection of a request; nil for one that is not there.
     func carrier(of transfer: HTTPTransfer) -> HTTPConnection? { transfer.index.map { active[$0].carrier } }
 
-    /// Sends a request on a connection under a name that it may have, which is opened if there is none.
-    ///
-    /// - Throws: why the request cannot be sent, if that is known at once.
+    /// Sends a request on a connection under a name that it may have, opened if there is none. Throws why it cannot be
+    /// sent, if that is known at once.
     func add(_ transfer: HTTPTransfer) throws(UpstreamFailure) {
         transfer.host =
             transfer.refusedHosts.contains(preferredHost) ? untriedHost(of: transfer) ?? 0 : preferredHost
@@ -104,9 +103,7 @@ final class HTTPConnections {
         return connection
     }
 
-    /// Removes a request that has ended, if it is there.
-    ///
-    /// - Returns: its connection.
+    /// Removes a request that has ended, if it is there. Returns its connection.
     @discardableResult
     func remove(_ transfer: HTTPTransfer) -> HTTPConnection? {
         guard let index = transfer.index.take() else { return nil }
@@ -159,9 +156,7 @@ final class HTTPConnections {
         return true
     }
 
-    /// Ends the renewal, if the request is it.
-    ///
-    /// - Parameter isGood: whether its connection replaces all older ones; else it is retired.
+    /// Ends the renewal, if the request is it: its connection replaces all older ones if it is good, and is retired else.
     func endRenewal(_ transfer: HTTPTransfer, isGood: Bool = false) {
         guard let renewal, renewal.transfer === transfer else { return }
         if isGood { retireAll() } else { renewal.connection?.retire() }

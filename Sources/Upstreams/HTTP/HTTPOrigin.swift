@@ -79,9 +79,8 @@ public struct HTTPOrigin: Hashable, Sendable {
         return origin
     }
 
-    /// A socket that is about to be connected.
-    ///
-    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.network` without a route.
+    /// A socket that is about to be connected. Throws `UpstreamFailure.overloaded` without descriptors or memory,
+    /// `.network` without a route.
     func connect() throws(UpstreamFailure) -> Descriptor {
         let address = proxy ?? SocketAddress(translated ?? address, port: port)
         do throws(SystemError) {

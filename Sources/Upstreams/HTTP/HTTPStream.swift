@@ -38,11 +38,8 @@ final class HTTPStream {
 
     // MARK: From its session. Each returns whether the reply is still acceptable
 
-    /// A header begins, with its status; one before it was informational (RFC 9110 section 15.2).
-    ///
-    /// - Parameters:
-    ///   - status: three digits, or what is no status.
-    ///   - length: bytes of the header so far.
+    /// A header begins, with three digits or what is no status, after `length` bytes; one before it was informational (RFC
+    /// 9110 section 15.2).
     func begin(status: UnsafeRawBufferPointer, length: Int, at now: Instant) -> Bool {
         guard let code = unsafe OutsideNumber(digits: status)?.within(100...999) else {
             return fail(.unusable("the reply is not HTTP"))
@@ -73,9 +70,7 @@ final class HTTPStream {
         return false
     }
 
-    /// Copies the next part of the request's body.
-    ///
-    /// - Returns: the number of bytes, and whether these are the last.
+    /// Copies the next part of the request's body. Returns the number of bytes, and whether these are the last.
     func nextBody(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool) {
         let body = request.body ?? []
         let part = body[sentBody...].prefix(buffer.count)
@@ -89,7 +84,7 @@ extension HTTPResponse {
     /// Itself, if its body can be read. One that reports an error tells enough by its status.
     var readable: Result<HTTPResponse, UpstreamFailure> {
         guard let compression, isSuccess, !body.isEmpty else { return .success(self) }
-        return .failure(.unusable("the reply is compressed (\(compression.rawValue)), which the request forbids"))
+        return .failure(.unusable("the reply is compressed (\(compression)), which the request forbids"))
     }
 }
 
@@ -99,9 +94,7 @@ extension UpstreamFailure {
 }
 
 extension HTTPStream {
-    /// Takes one field of a header or trailer.
-    ///
-    /// - Returns: whether the header is still within its limit.
+    /// Takes one field of a header or trailer. Returns whether the header is still within its limit.
     func receiveField(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Bool {
         guard receiveHeader(name.count + value.count) else { return false }
         guard !isHeaderComplete, let initial = unsafe name.first else { return true }
@@ -153,11 +146,13 @@ extension HTTPStream {
 
     /// The first compression in a list of content codings (RFC 9110 section 8.4); nil without one. A word that is no
     /// coding, such as `utf-8`, is a slip of a server that sends the body as it is.
-    private static func compression(_ list: UnsafeRawBufferPointer) -> HTTPCompression? {
+    private static func compression(_ list: UnsafeRawBufferPointer) -> String? {
         let text = unsafe String(decoding: list, as: UTF8.self).lowercased()
-        return text.split { $0 == "," || $0.isWhitespace }.lazy.compactMap { HTTPCompression(rawValue: String($0)) }
-            .first
+        return text.split { $0 == "," || $0.isWhitespace }.map(String.init).first(where: compressions.contains)
     }
+
+    /// Content codings that compress (IANA's registry of HTTP content codings, RFC 9110 section 8.4.1).
+    private static let compressions = ["br", "compress", "deflate", "gzip", "x-compress", "x-gzip", "zstd"]
 
     /// An entity tag that can be sent back; nil for any other text.
     private static func tag(_ text: UnsafeRawBufferPointer) -> String? {

@@ -81,9 +81,7 @@ final class HTTPTransfer: Cancellable {
         ended?(self, end)
     }
 
-    /// Prepares for being sent again after an attempt without a reply.
-    ///
-    /// - Returns: why it is not sent again; nil: it is.
+    /// Prepares for being sent again after an attempt without a reply. Returns why it is not sent again; nil: it is.
     func failure(after loss: HTTPLoss) -> UpstreamFailure? {
         switch loss {
         case .evicted where !isRepeated: isRepeated = true
@@ -135,9 +133,7 @@ final class CarriedRequests {
         return all
     }
 
-    /// Takes out one that is not wanted any more.
-    ///
-    /// - Returns: its stream, which is to be reset; nil where there is none.
+    /// Takes out one that is not wanted any more. Returns its stream, which is to be reset; nil where there is none.
     func withdraw(_ transfer: HTTPTransfer) -> HTTPStream? {
         lost.removeAll { $0.transfer === transfer }
         guard let stream = transfer.stream else {

@@ -45,9 +45,8 @@ public final class HTTPTransfers {
     // A request retains all: there is none any more.
     isolated deinit { renewConnections() }
 
-    /// Called as a request is about to be sent on a connection that is ready, also when it is sent a second time.
-    ///
-    /// Returns whether it may be. Must not call back into these transfers.
+    /// Called as a request is about to be sent on a connection that is ready, also a second time. Returns whether it may
+    /// be. Must not call back into these transfers.
     public typealias Permit = @Loop () -> Bool
 
     /// The numbers of active and of queued requests.
@@ -121,9 +120,8 @@ public final class HTTPTransfers {
         if hasRoom, let next = takeNext({ $0 == holder ? 0 : 1 }) { dispatch(next) }
     }
 
-    /// Opens a connection without sending a request on it: the request is refused at the last moment.
-    ///
-    /// - Parameter done: called when that has succeeded or failed, without saying which: the next request shows it.
+    /// Opens a connection without sending a request on it: that is refused at the last moment. Calls `done` when it has
+    /// succeeded or failed, without saying which: the next request shows it.
     public func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         connections.closeIdle(for: HTTPLimits.spareRenewal)
         _ = begin(
@@ -264,10 +262,8 @@ public final class HTTPTransfers {
         if waiting.count > 0 { fill() }
     }
 
-    /// Has a request wait that the service refuses for now, and learns the service's pace. A request on a connection of its own
-    /// shows how the service is: it does not wait.
-    ///
-    /// - Returns: whether it waits.
+    /// Has a request wait that the service refuses for now, and learns the service's pace. Returns whether it waits: one on
+    /// a connection of its own shows how the service is, and does not.
     private func waits(_ transfer: HTTPTransfer, retryAfter: UInt32? = nil) -> Bool {
         guard
             let wait = pace.refused(

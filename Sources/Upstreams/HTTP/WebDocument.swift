@@ -21,10 +21,8 @@ public final class WebDocument {
     /// The one that answered last is the first.
     private var addresses: [IPAddress] = []
 
-    /// - Parameters:
-    ///   - host: a name, or an address as text.
-    ///   - caFile: trust anchors (PEM); empty: the system's.
-    ///   - bootstrap: looks up the host.
+    /// Of a host that is a name, which `bootstrap` looks up, or an address as text; without a file of trust anchors (PEM)
+    /// the system's are taken.
     public init(
         host: String, port: UInt16, path: String, caFile: String, proxy: SocketAddress?, bootstrap: HostSources,
         paths: NetworkPaths, loop: EventLoop
@@ -39,13 +37,12 @@ public final class WebDocument {
         addresses = address.map { [$0] } ?? []
         lookup =
             address == nil
-            ? (try? Name(host)).map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) } : nil
+            ? (try? Name(host)).map { HostAddresses(host: $0, sources: bootstrap, clock: loop) } : nil
         lookup?.onChange = { [weak self] in self?.addresses = $0 }
     }
 
-    /// Fetches it from the first address that answers, of any source.
-    ///
-    /// - Parameter tag: the entity tag of the document that is there already: then the status is 304, without a body.
+    /// Fetches it from the first address that answers, of any source. While it still has this entity tag, that of the
+    /// document that is there already, the status is 304, without a body.
     public func fetch(unless tag: String?) async -> Result<HTTPResponse, UpstreamFailure> {
         if let lookup {
             lookup.refreshIfDue()

@@ -68,10 +68,8 @@ public final class LocalDNS: Upstream {
             name: name, report: report, limit: limit, paths: paths, loop: loop, clock: clock ?? loop)
     }
 
-    /// Replaces the servers, unless they are these already, and discards the state of the old ones; lookups in progress
-    /// restart.
-    ///
-    /// - Returns: whether there are others now.
+    /// Replaces the servers, and discards the state of the old ones; lookups in progress restart. Returns false where they
+    /// are these already, and does nothing then.
     @discardableResult
     public func useServers(_ groups: [[LocalDNSServer]]) -> Bool {
         let groups = Self.distinct(groups)
@@ -186,9 +184,7 @@ public final class LocalDNS: Upstream {
 
     // MARK: For lookups
 
-    /// The servers in the order in which a lookup that begins now queries them.
-    ///
-    /// - Throws: why there is none.
+    /// The servers in the order in which a lookup that begins now queries them. Throws why there is none.
     func candidates() throws(UpstreamFailure) -> [LocalDNSCandidate] {
         var reason = UpstreamFailure.noServer(
             servers.isEmpty ? "\(name) has no server" : "every server of \(name) forwards to us")

@@ -43,11 +43,8 @@ public final class LocalDNSLimit: Sendable {
     /// Why a query is not sent.
     nonisolated var failure: UpstreamFailure { .overloaded("\(maximum) queries to LocalDNS are under way") }
 
-    /// Adds a query; nil when the limit is reached and none can be displaced.
-    ///
-    /// - Parameters:
-    ///   - isOnly: whether it is the only outstanding query of its lookup.
-    ///   - displace: called with its ticket when the query is displaced; then it has left.
+    /// Adds a query, which may be the only one of its lookup; nil when the limit is reached and none can be displaced. When
+    /// it is displaced itself, later, it has left, and `displace` is called with its ticket.
     func enter(
         for network: ClientNetwork, isOnly: Bool, at now: Instant, displace: @escaping @Loop (FairShare.Ticket) -> Void
     ) -> FairShare.Ticket? {

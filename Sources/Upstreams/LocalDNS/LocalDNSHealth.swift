@@ -29,9 +29,7 @@ final class LocalDNSHealth {
         return !address.backoff.isProbing && makeshift.map { now >= $0.until } ?? false
     }
 
-    /// Called when a probe has ended.
-    ///
-    /// - Parameter shown: how it has shown that the server answers; nil: it has not.
+    /// Called when a probe has ended, with how the server has shown that it answers; nil: it has not.
     func learn(_ shown: LocalDNSWay?, at now: Instant) {
         guard let shown else {
             makeshift?.until = now + AddressHealth.trust

@@ -125,9 +125,7 @@ final class LocalDNSLookup: Sendable {
         sent.values.contains { $0.index == index && transports.contains($0.way.transport) }
     }
 
-    /// Queries a server over TCP, once.
-    ///
-    /// - Returns: false when it was before, and when there is no room for a query.
+    /// Queries a server over TCP, once. Returns false when it was before, and when there is no room for a query.
     @discardableResult
     private func askBeside(_ index: Int, _ way: LocalDNSWay) -> Bool {
         guard !candidates[index].isAskedBeside else { return false }
@@ -135,9 +133,7 @@ final class LocalDNSLookup: Sendable {
         return ask(index, way.overTCP)
     }
 
-    /// Queries a server.
-    ///
-    /// - Returns: false when there is no room for a query.
+    /// Queries a server. Returns false when there is no room for a query.
     @discardableResult
     private func ask(_ index: Int, _ way: LocalDNSWay) -> Bool {
         let (server, now) = (candidates[index].server, environment.clock.now)

@@ -127,9 +127,8 @@ final class LocalDNSProbes {
         health.address.backoff.probeEnded(0)
     }
 
-    /// The zone alone decides on EDNS and UDP; the lookups of other questions can only show that the server responds.
-    ///
-    /// - Parameter ended: the lookups that had ended by themselves.
+    /// The zone alone decides on EDNS and UDP; the others of those that have ended by themselves show only that it
+    /// responds.
     private func judge(_ probe: Probe, _ ended: [LocalDNSLookup]) {
         let ofZone = probe.lookups[0]
         health.learn(ofZone.shown, at: now)
@@ -152,9 +151,7 @@ final class LocalDNSProbes {
 
     // MARK: Forwarding loops
 
-    /// Looks for a loop. Returns at once.
-    ///
-    /// - Parameter listener: where names that come back arrive.
+    /// Looks for a loop by a name that would come back to the listener. Returns at once.
     func findLoop(by listener: LoopProbes) {
         closeLoop()
         // Servers of another zone may rightly send everything else to us.
@@ -199,10 +196,9 @@ extension LocalDNSLookup {
     /// The time-out of a query of the daemon's own.
     static let loneTimeout = Duration.seconds(1)
 
-    /// A query of the daemon's own to one server: no other server and no earlier failure has an influence on it. It has the DO
-    /// bit, so two datagrams have EDNS, and the third one, which is sent over TCP as well, has not.
-    ///
-    /// - Parameter deadline: by default after `loneTimeout`.
+    /// A query of the daemon's own to one server, by default for `loneTimeout`: no other server and no earlier failure has
+    /// an influence on it. It has the DO bit, so two datagrams have EDNS, and the third, which is sent over TCP too, has
+    /// not.
     convenience init(
         _ asked: Question, only server: LocalDNSServer, until deadline: Instant? = nil,
         _ environment: LocalDNSEnvironment

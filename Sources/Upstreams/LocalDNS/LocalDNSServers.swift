@@ -1,4 +1,5 @@
 public import DNSWire
+import Glibc
 import HTTPDNS
 public import Platform
 
@@ -61,16 +62,18 @@ public struct LocalDNSServers: Sendable {
 
     private let listeners: [SocketAddress]
     private let files: [String]
-    private let readFile: @Sendable (String) -> [UInt8]?
+    private let readFile: Reader
     private let localAddresses: @Sendable () -> Set<IPAddress>
+
+    /// Reads a file as `readListFile` does.
+    public typealias Reader = @Sendable (String) throws(SystemError) -> [UInt8]
 
     /// - Parameters:
     ///   - listeners: the addresses that we answer on, a wildcard for all of its family. Fewer after a reload may make a server usable.
     ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
-    ///   - readFile: the bytes of a file as `readListFile` does, or nil when it cannot be read.
     ///   - localAddresses: the addresses of this host's interfaces.
     public init(
-        listeners: [SocketAddress], files: [String], readFile: @escaping @Sendable (String) -> [UInt8]? = readListFile,
+        listeners: [SocketAddress], files: [String], readFile: @escaping Reader = readListFile,
         localAddresses: @escaping @Sendable () -> Set<IPAddress> = interfaceAddresses
     ) {
         self.listeners = listeners
@@ -88,20 +91,20 @@ public struct LocalDNSServers: Sendable {
     /// Where `httpdnsd resolver on` leaves the file that it replaces.
     public static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
 
-    /// Reads the lists. They are small files, mostly in memory, read at start, at a reload and when the network
-    /// changes.
-    ///
-    /// - Returns: at least one server.
+    /// Reads the lists, small files, at start, at a reload and when the network changes. Returns at least one server.
     public func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains(where: \.isWildcard) ? localAddresses() : []
         var findings: [String] = []
         var hasSystemdList = false
         for (index, path) in files.enumerated() where !files[..<index].contains(path) {
-            guard let bytes = readFile(path) else {
-                if path != files.last { findings.append("\(path): not there") }
+            let servers: [LocalDNSServer]
+            do throws(SystemError) {
+                servers = ResolvConf(try readFile(path)).servers
+            } catch {
+                if error.code != ENOENT { findings.append("\(path): \(error.reason)") }
+                if error.code == ENOENT, path != files.last { findings.append("\(path): not there") }
                 continue
             }
-            let servers = ResolvConf(bytes).servers
             let others = servers.filter { server in
                 !isOurs(server, own: own) && !(hasSystemdList && Self.stubs.contains(server.address))
             }
@@ -141,10 +144,9 @@ public struct LocalDNSServersError: Error, CustomStringConvertible {
     }
 }
 
-/// The first `ResolvConf.maximumSize` bytes of a regular file, and one more of a longer one; nil when it does not exist or
-/// cannot be read.
-public func readListFile(_ path: String) -> [UInt8]? {
-    try? readText(path, limit: ResolvConf.maximumSize + 1)
+/// The first `ResolvConf.maximumSize` bytes of a file, and one more of a longer one.
+public func readListFile(_ path: String) throws(SystemError) -> [UInt8] {
+    try readText(path, limit: ResolvConf.maximumSize + 1)
 }
 
 /// The contents of a resolv.conf (resolv.conf(5)) that a forwarder needs: its `nameserver` lines, its search list, and

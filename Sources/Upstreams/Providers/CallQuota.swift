@@ -17,17 +17,13 @@ public struct CallQuota: Hashable, Sendable {
     }
 
     /// What a count that several servers share leaves to this one in a period; valid in that period alone.
-    public struct Allowance: Hashable, Sendable {
+    struct Allowance: Hashable, Sendable {
         /// The day or month that it is for, as `CallCount.period`.
-        public let number: Int64
+        let number: Int64
         /// Calls that may still be sent; 0 or less: none.
-        public let left: Int
+        let left: Int
         /// Whether no more of them are to be had before the period ends.
-        public let isFinal: Bool
-
-        public init(number: Int64, left: Int, isFinal: Bool) {
-            (self.number, self.left, self.isFinal) = (number, left, isFinal)
-        }
+        let isFinal: Bool
     }
 
     /// A day that has ended with calls, and its month until then.
@@ -88,9 +84,7 @@ public struct CallQuota: Hashable, Sendable {
         set { if period == .day { day = newValue } else { month = newValue } }
     }
 
-    /// The record to store for the next start.
-    ///
-    /// - Parameter time: seconds since 1970.
+    /// The record to store for the next start, at a time in seconds since 1970.
     public func record(at time: Int64) -> Record {
         Record(day: count(.day, at: time), month: count(.month, at: time), since: since)
     }
@@ -118,11 +112,10 @@ public struct CallQuota: Hashable, Sendable {
         return allowance(period).map { $0.number == count.period && $0.left <= 0 } ?? false
     }
 
-    /// How many calls one client network may have caused since half of a limit was spent: as many as are left to all, and of
-    /// that half the part that the time of the period's that has passed is. So one that floods leaves calls to the others,
-    /// and one that is even over the day has all of them.
-    ///
-    /// - Returns: `.max` while no limit is half spent, or where several servers share the count; nil without a limit.
+    /// How many calls one client network may have caused since half of a limit was spent: as many as are left to all, and
+    /// of that half the part that the time of the period's that has passed is. So one that floods leaves calls to the
+    /// others, and one that is even over the day has all of them. `.max` before that, or where a count is shared; nil
+    /// without a limit.
     public func share(at time: Int64) -> Int? {
         guard day.limit > 0 || month.limit > 0 else { return nil }
         let known = known(time)
@@ -140,10 +133,10 @@ public struct CallQuota: Hashable, Sendable {
     }
 
     /// What is left to this server of a count that several share; nil where it counts by itself.
-    public func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
+    func allowance(_ period: CallPeriod) -> Allowance? { self[period].allowance }
 
     /// Sets what is left to this server of a count that several share; nil: it counts by itself from now on.
-    public mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
+    mutating func allow(_ allowance: Allowance?, in period: CallPeriod) { self[period].allowance = allowance }
 
     /// Whether the limit is reached, and not only the next part of a shared count awaited.
     public func isFinal(_ period: CallPeriod, at time: Int64) -> Bool {
@@ -157,9 +150,7 @@ public struct CallQuota: Hashable, Sendable {
     /// The most calls of a period; 0: no limit.
     public func limit(_ period: CallPeriod) -> Int { self[period].limit }
 
-    /// Counts a call, unless that would exceed a limit.
-    ///
-    /// - Returns: whether it may be sent.
+    /// Counts a call, unless that would exceed a limit. Returns whether it may be sent.
     public mutating func take(at time: Int64) -> Bool {
         move(to: time)
         guard exhausted(at: time) == nil else { return false }

@@ -51,12 +51,7 @@ final class HTTPDNSEndpoint: Endpoint {
     private let origin: HTTPOrigin
     /// A copy of `origin.nextHop`: reading it from the origin for each request would copy the whole origin.
     nonisolated let nextHop: IPAddress
-    private let format: any ProviderFormat
-    private let mark: LoopMark?
-    private let clientSubnet: ReportedNetwork
-    /// The `timeout` of its provider.
-    nonisolated let silence: Duration
-    private let probeName: Name
+    private nonisolated let settings: HTTPDNSSettings
     private let account: ProviderAccount
     private let paths: NetworkPaths
     private let loop: EventLoop
@@ -87,16 +82,14 @@ final class HTTPDNSEndpoint: Endpoint {
         (self.onAnswer, self.onUnreachable) = (onAnswer, onUnreachable)
         name = origin.addressText
         self.address = address
-        format = settings.format
-        mark = settings.mark
-        clientSubnet = settings.clientSubnet
-        silence = settings.timeout
-        probeName = settings.probeName
+        self.settings = settings
         self.account = account
         self.paths = paths
         self.loop = loop
         permit = { account.take() }
     }
+
+    nonisolated var silence: Duration { settings.timeout }
 
     func networkChanged() {
         health.networkChanged(at: loop.now)
@@ -112,9 +105,7 @@ final class HTTPDNSEndpoint: Endpoint {
     /// Whether the server supports HTTP/2, as far as is known.
     var isMultiplexed: Bool { transfers?.isMultiplexed ?? false }
 
-    /// Opens a connection in the background, unless there is one.
-    ///
-    /// There is no timer: the next query renews the connection, so an idle daemon stays idle.
+    /// Opens a connection in the background, unless there is one. The next query renews it: an idle daemon stays idle.
     func keepReady() {
         guard lastUse.map({ loop.now - $0 >= HTTPLimits.spareRenewal }) ?? true else { return }
         lastUse = loop.now
@@ -135,7 +126,7 @@ final class HTTPDNSEndpoint: Endpoint {
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
         var question = question
-        question.clientNetwork = clientSubnet.reported(for: question.clientNetwork)
+        question.clientNetwork = settings.clientSubnet.reported(for: question.clientNetwork)
         let attempt = SentQuestion(
             question, onNewConnection: onNewConnection, began: loop.now, delayed: delayed, done: done)
         send(attempt)
@@ -156,7 +147,8 @@ final class HTTPDNSEndpoint: Endpoint {
                 done(reply)
             }
         }
-        ask(probeName) { [probeName, answeredName] reply in
+        let probeName = settings.probeName
+        ask(probeName) { [answeredName] reply in
             guard let answeredName, answeredName != probeName, reply.failure?.isRefusal == true else {
                 return done(reply)
             }
@@ -179,9 +171,9 @@ final class HTTPDNSEndpoint: Endpoint {
         attempt.offset = account.clock.offset
         lastUse = loop.now
         do throws(UpstreamFailure) {
-            let request = try format.request(for: attempt.question, at: account.clock.now)
+            let request = try settings.format.request(for: attempt.question, at: account.clock.now)
             attempt.transfer = readyTransfers().begin(
-                mark?.added(to: request) ?? request, deadline: attempt.question.deadline,
+                settings.mark?.added(to: request) ?? request, deadline: attempt.question.deadline,
                 holder: attempt.question.holder,
                 renewing: attempt.onNewConnection, permit: permit, delayed: attempt.delayed
             ) { [self] in received($0, of: attempt) }
@@ -200,9 +192,11 @@ final class HTTPDNSEndpoint: Endpoint {
         attempt.transfer = nil
         switch result {
         case .success(let response):
-            noteTime(of: response)
+            // Errors are sent faster than answers, and would make the address look fast. So would waits without a reply look slow: a
+            // client chooses the name. Where the address is slow, the probes that such waits cause have replies.
+            if response.isSuccess, let time = response.timeToFirstByte { health.measured(time) }
             account.noteTime(of: response)
-            switch format.outcome(of: response, to: attempt.question) {
+            switch settings.format.outcome(of: response, to: attempt.question) {
             case .success(let results):
                 if !attempt.onNewConnection { account.latencies.add(from: attempt.began, to: loop.now) }
                 account.bill(results)
@@ -242,13 +236,6 @@ final class HTTPDNSEndpoint: Endpoint {
         onAnswer(self)
     }
 
-    /// Measures the address's response time. Errors are left out: they are sent faster than answers, and would make the
-    /// address look fast. So are waits without a reply: a client chooses the name that is slow. Where the address is
-    /// slow, the probes that such waits cause have replies.
-    private func noteTime(of response: HTTPResponse) {
-        if response.isSuccess, let time = response.timeToFirstByte { health.measured(time) }
-    }
-
     /// Learns the service's time. Returns whether the offset now differs from `offset`, so that another attempt may
     /// succeed.
     private func mayCorrectClock(since offset: Int64, _ time: Int64?) -> Bool {
@@ -270,7 +257,9 @@ final class HTTPDNSEndpoint: Endpoint {
     private func readyTransfers() -> HTTPTransfers {
         if let transfers { return transfers }
         let made = HTTPTransfers(origin, loop: loop)
-        made.onPace = { [account, name] in account.paced(name, $0) }
+        made.onPace = { [account, name] in
+            account.report(.endpointPaced(provider: account.provider, endpoint: name, limit: $0))
+        }
         made.onWrongTime = { [account] in account.onSign?(.wrongTime) }
         transfers = made
         return made

@@ -67,7 +67,7 @@ public final class HTTPDNSProvider: Provider {
         self.account = account
         // Over http nothing would verify that a looked-up address is the service's.
         let host = settings.knownAddresses.isEmpty && settings.origin.scheme == .https ? try? Name(settings.host) : nil
-        lookup = host.map { HostAddresses(host: $0.lowercased, sources: bootstrap, clock: loop) }
+        lookup = host.map { HostAddresses(host: $0, sources: bootstrap, clock: loop) }
         // Over http a forged reply could name any addresses.
         schedule = settings.schedule.flatMap { schedule in
             guard settings.origin.scheme == .https else { return nil }
@@ -122,12 +122,8 @@ public final class HTTPDNSProvider: Provider {
 
     // MARK: The calls of a fleet
 
-    /// Counts the calls together with other servers from now on, where there are limits.
-    ///
-    /// - Parameters:
-    ///   - store: where; nil: this server counts by itself.
-    ///   - account: whose calls they are: the same text on all servers.
-    ///   - old: what counted them before; may be this one.
+    /// Counts the calls together with other servers from now on, where there are limits: in `store`, without one by itself,
+    /// as the same text on all servers. `old` has counted them before, and may be this one.
     public func countCalls(in store: SharedStore?, as account: String, replacing old: HTTPDNSProvider? = nil) {
         self.account.countCalls(in: store, as: account, from: old?.account.fleet?.record)
     }
@@ -147,9 +143,7 @@ public final class HTTPDNSProvider: Provider {
     /// Called with new state to be stored.
     public var onLearned: (@Loop (Learned) -> Void)?
 
-    /// Restores what an earlier process had learned, unless this process has learned newer values.
-    ///
-    /// - Parameter time: when it was learned, in seconds since 1970.
+    /// Restores what an earlier process had learned, `time` seconds after 1970, unless this one has learned newer values.
     public func restore(_ learned: Learned, at time: Int64) {
         switch learned {
         case .calls(let record): account.restore(record)

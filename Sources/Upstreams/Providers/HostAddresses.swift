@@ -47,7 +47,7 @@ final class HostAddresses {
     /// - Parameter timeout: of a look-up; another one in tests, so that no busy machine decides.
     init(host: Name, sources: HostSources, clock: any LoopClock, timeout: Duration = HostAddresses.timeout) {
         self.timeout = timeout
-        self.host = host
+        self.host = host.lowercased
         self.sources = sources
         self.clock = clock
         due = clock.now

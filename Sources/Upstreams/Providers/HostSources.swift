@@ -20,10 +20,8 @@ public final class HostSources {
     /// - Parameter localDNS: must not forward to us.
     public nonisolated init(localDNS: any Upstream) { self.localDNS = localDNS }
 
-    /// Asks for the addresses of a host.
-    ///
-    /// - Parameter asksAll: whether every source is asked, all at once; else one after the other, until one has an address.
-    /// - Returns: the replies, those of the better sources first, and whether every source was asked.
+    /// Asks for the addresses of a host: one source after the other until one has an address, or all at once. Returns the
+    /// replies, those of the better sources first, and whether every source was asked.
     func replies(
         about host: Name, asksAll: Bool, until deadline: Instant, at now: Instant
     ) async -> (replies: [UpstreamReply], areAll: Bool) {

@@ -70,11 +70,8 @@ public struct OpenSSLCrypto: Crypto {
     /// Looked up once: to name a cipher costs as much as to use it. Nil where the library does not have it.
     private nonisolated(unsafe) static let sealing = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
-    /// Seals a text by AES-256-GCM (NIST SP 800-38D): a random nonce, ciphertext and tag. Nil where the library fails.
-    ///
-    /// - Parameters:
-    ///   - key: `sealingKeyLength` bytes.
-    ///   - associated: what must be the same when it is opened.
+    /// Seals a text by AES-256-GCM (NIST SP 800-38D) under `sealingKeyLength` bytes: a random nonce, ciphertext and tag.
+    /// What is associated must be the same when it is opened. Nil where the library fails.
     func seal(_ text: [UInt8], key: [UInt8], associated: [UInt8]) -> [UInt8]? {
         guard let nonce = randomBytes(Self.nonceLength),
             let sealed = unsafe run(
@@ -90,12 +87,8 @@ public struct OpenSSLCrypto: Crypto {
             Array(sealed.prefix(Self.nonceLength)), hasTag: true, associated: associated)
     }
 
-    /// Encrypts or decrypts a whole text. Nil when the library does not have the cipher or no memory, when the key or IV has
-    /// the wrong length or the padding or tag is wrong, and for a text above the limit.
-    ///
-    /// - Parameters:
-    ///   - hasTag: whether GCM's tag follows the ciphertext.
-    ///   - associated: what GCM's tag is also of.
+    /// Encrypts or decrypts a whole text; GCM's tag follows the ciphertext, and is also of what is associated. Nil without
+    /// the cipher or memory, for a key or IV of another length, a wrong padding or tag, and a text above the limit.
     private func run(
         _ algorithm: OpaquePointer?, _ text: [UInt8], isEncrypting: Bool, _ key: [UInt8], _ iv: [UInt8],
         hasTag: Bool = false, associated: [UInt8] = []

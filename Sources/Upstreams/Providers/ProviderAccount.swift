@@ -51,12 +51,8 @@ public final class ProviderAccount {
         return calls.exhausted(at: now).flatMap { calls.isFinal($0, at: now) ? $0 : nil }
     }
 
-    /// Counts the calls together with other servers from now on, where there are limits.
-    ///
-    /// - Parameters:
-    ///   - store: where; nil: this server counts by itself.
-    ///   - name: whose calls they are: the same text on all servers.
-    ///   - record: what is known of an earlier count.
+    /// Counts the calls together with other servers from now on, where there are limits: in `store`, without one by itself,
+    /// as the same text on all servers, from what is known of an earlier count.
     func countCalls(in store: SharedStore?, as name: String, from record: FleetRecord?) {
         guard store !== fleetStore else { return }
         let record = fleet?.record ?? record
@@ -98,14 +94,7 @@ public final class ProviderAccount {
         return true
     }
 
-    /// Reports what the pace of an address has become.
-    func paced(_ endpoint: String, _ limit: Int?) {
-        report(.endpointPaced(provider: provider, endpoint: endpoint, limit: limit))
-    }
-
-    /// Counts what a reply is billed.
-    ///
-    /// Stored with the next call.
+    /// Counts what a reply is billed; stored with the next call.
     func bill(_ results: UpstreamResults) {
         guard unitsOfAnswer > 0 else { return }
         let answers = results.addressAnswers
@@ -155,9 +144,7 @@ final class ProviderClock {
     /// Seconds by which the service's clock is ahead of ours.
     private(set) var offset: Int64 = 0
 
-    /// - Parameters:
-    ///   - isAuthenticated: whether times are received over https, and so come from the service.
-    ///   - timeOfDay: seconds since 1970.
+    /// `timeOfDay` is in seconds since 1970.
     init(isAuthenticated: Bool, _ timeOfDay: @escaping @Sendable () -> Int64) {
         self.isAuthenticated = isAuthenticated
         self.timeOfDay = timeOfDay
@@ -169,21 +156,16 @@ final class ProviderClock {
     /// Our own time, in seconds since 1970.
     var own: Int64 { timeOfDay() }
 
-    /// Restores an offset learned by an earlier process, unless one was learned since.
-    ///
-    /// - Parameters:
-    ///   - offset: seconds by which the service's clock was ahead of ours.
-    ///   - time: when that was reported, by our clock. If our clock was never set then, or is not set now, the offset
-    ///     is ignored.
+    /// Restores by how many seconds the service's clock was ahead of ours, as an earlier process had learned at `time` of
+    /// ours, unless one was learned since, or our clock was never set then or is not set now.
     func restore(_ offset: Int64, reportedAt time: Int64) {
         let own = timeOfDay()
         guard self.offset == 0, Self.plausible.contains(time), Self.plausible.contains(own), own >= time else { return }
         _ = learn((OutsideNumber(own) + offset).clamped(to: .min ... .max))
     }
 
-    /// Stores the offset to the service's time.
-    ///
-    /// - Returns: whether the offset is new and plausible; if not, another attempt would fail likewise.
+    /// Stores the offset to the service's time. Returns whether it is new and plausible; else another attempt would fail,
+    /// too.
     func learn(_ time: Int64) -> Bool {
         let own = timeOfDay()
         guard Self.plausible.contains(time) else { return false }

@@ -13,10 +13,7 @@ final class RedisConnection: RedisChannel {
     private nonisolated static let mostEarly = 256
     private nonisolated static let patience: Duration = .seconds(5)
 
-    private struct Awaited {
-        let done: Completion
-        let deadline: Instant?
-    }
+    private typealias Awaited = (done: Completion, deadline: Instant?)
 
     private let socket: ServiceSocket
     private var reader: RedisReader
@@ -41,9 +38,7 @@ final class RedisConnection: RedisChannel {
     /// Whether commands may be sent: the connection is made.
     private var isReady = false
 
-    /// Starts to connect, and sends the greeting first.
-    ///
-    /// - Throws: without descriptors, memory, route or trust anchors.
+    /// Starts to connect, and sends the greeting first. Throws without descriptors, memory, route or trust anchors.
     init(
         _ settings: RedisSettings, at address: SocketAddress?, on loop: EventLoop, paths: NetworkPaths,
         events: RedisChannelEvents
@@ -92,10 +87,10 @@ final class RedisConnection: RedisChannel {
         guard awaited.count < Self.mostAwaited else { return false }
         if isReady || deadline == nil {
             guard sendWithoutReply(command) else { return false }
-            awaited.append(Awaited(done: done, deadline: deadline))
+            awaited.append((done, deadline))
         } else {
             guard events != nil, !isLate, early.count < Self.mostEarly else { return false }
-            early.append((command, Awaited(done: done, deadline: deadline)))
+            early.append((command, (done, deadline)))
         }
         if let deadline { setWatchdog(deadline) }
         return true
@@ -211,9 +206,7 @@ protocol RedisChannel: AnyObject {
     /// - Returns: false when it cannot be sent; `done` is then not called.
     func send(_ command: RedisCommand, until deadline: Instant?, _ done: @escaping Completion) -> Bool
 
-    /// Sends a command whose replies are among what is published.
-    ///
-    /// - Returns: false when it cannot be sent.
+    /// Sends a command whose replies are among what is published. Returns false when it cannot be sent.
     func sendWithoutReply(_ command: RedisCommand) -> Bool
 
     /// Ends it; commands without a reply get nil.
@@ -232,9 +225,7 @@ struct RedisChannelEvents {
 /// Where a Redis is, and how it is asked.
 public struct RedisSettings: Hashable, Sendable {
     public enum Place: Hashable, Sendable {
-        /// - Parameters:
-        ///   - host: a name, or an address as text.
-        ///   - usesTLS: whether the server must show a certificate for the host.
+        /// A name, or an address as text; with TLS the server must show a certificate for it.
         case host(String, port: UInt16, usesTLS: Bool)
         /// The path of a Unix socket, at most 107 bytes.
         case path(String)

@@ -61,9 +61,7 @@ final class RedisLink {
             return
         }
         guard let address = IPAddress(host) else {
-            lookup = (try? Name(host)).map {
-                HostAddresses(host: $0.lowercased, sources: bootstrap, clock: clock)
-            }
+            lookup = (try? Name(host)).map { HostAddresses(host: $0, sources: bootstrap, clock: clock) }
             lookup?.onChange = { [weak self] found in self?.take(found.map { SocketAddress($0, port: port) }) }
             return
         }
@@ -104,10 +102,8 @@ final class RedisLink {
         return nil
     }
 
-    /// Sends a command.
-    ///
-    /// - Parameter done: called once with its reply, or nil when none came in time; never before this returns.
-    /// - Returns: false when it cannot be sent; `done` is then not called.
+    /// Sends a command. `done` is called once with its reply, or nil when none came in time, but never before this returns,
+    /// and not when it returns false, as the command cannot be sent.
     func send(_ command: RedisCommand, _ done: @escaping RedisChannel.Completion) -> Bool {
         usable()?.send(command, until: clock.now + timeout, done) ?? false
     }

@@ -20,10 +20,8 @@ import DNSWire
 
     deinit { unsafe chiredis_free(reader) }
 
-    /// Adds received bytes, and passes on each reply that they complete.
-    ///
-    /// - Throws: `UpstreamFailure.unusable` where the bytes are no replies, or a reply is longer than the limit: what follows
-    ///   cannot be read either.
+    /// Adds received bytes, and passes on each reply that they complete. Throws where they are no replies, or one is longer
+    /// than the limit: what follows cannot be read either.
     mutating func receive(_ bytes: UnsafeRawBufferPointer, _ take: (RedisReply) -> Void) throws(UpstreamFailure) {
         guard unsafe chiredis_feed(reader, bytes.baseAddress, bytes.count) != 0 else { throw .unusable("no memory") }
         while let reply = try next() { take(reply) }

@@ -29,13 +29,8 @@ final class LeaseWatch {
         }
     }
 
-    private struct Channel {
-        var isSubscribed = false
-        var waiters: [Waiter] = []
-    }
-
     private let link: RedisLink
-    private var channels: [[UInt8]: Channel] = [:]
+    private var channels: [[UInt8]: (isSubscribed: Bool, waiters: [Waiter])] = [:]
 
     init(_ link: RedisLink) {
         self.link = link
@@ -44,14 +39,12 @@ final class LeaseWatch {
         link.onEnd = { [weak self] in self?.channels = [:] }
     }
 
-    /// Waits for what is published on a channel.
-    ///
-    /// - Parameter act: called mostly later; not after the waiter's `cancel()`.
-    /// - Returns: nil when there is no connection.
+    /// Waits for what is published on a channel; nil when there is no connection. Mostly `act` is called later, and never
+    /// after the waiter's `cancel()`.
     func wait(on channel: [UInt8], _ act: @escaping Act) -> Waiter? {
         guard let connection = link.usable() else { return nil }
         let waiter = Waiter(channel, on: self, act)
-        var entry = channels[channel] ?? Channel()
+        var entry = channels[channel] ?? (false, [])
         // The replies are lists, and come as what is published does; only a refusal would come here.
         guard !entry.waiters.isEmpty || connection.sendWithoutReply(RedisCommand("SUBSCRIBE", channel)) else {
             return nil

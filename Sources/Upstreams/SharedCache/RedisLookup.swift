@@ -79,9 +79,7 @@ final class RedisLookup: SharedLookup {
         }
     }
 
-    /// Reads the value.
-    ///
-    /// - Returns: false when nothing could be sent.
+    /// Reads the value. Returns false when nothing could be sent.
     private func read() -> Bool {
         round += 1
         return store.redis.send(RedisCommand("GET", name)) { [self, round] reply in

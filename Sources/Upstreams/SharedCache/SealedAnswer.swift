@@ -20,9 +20,8 @@ struct SealedAnswer: Equatable {
     /// The address and port of the server that answered.
     let server: String
 
-    /// The answer with its remaining TTLs; nil once it is of no use. Never fresher than when it was received.
-    ///
-    /// - Parameter now: seconds since 1970 by our clock, which may differ from that of the server that received it.
+    /// The answer with its remaining TTLs; nil once it is of no use. Never fresher than when it was received, though our
+    /// `now`, in seconds since 1970, may differ from the clock of the server that received it.
     func shared(at now: Int64) -> SharedAnswer? {
         let age = OutsideNumber(now) - received
         let elapsed = age.clamped(to: 0...lifetime)

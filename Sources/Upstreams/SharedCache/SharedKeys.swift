@@ -9,7 +9,7 @@ import HTTPDNS
 /// one key 2^32 of them would be the limit (NIST SP 800-38D section 8.3). And a name in Redis that is a keyed digest: of
 /// one length whatever the question, equal for no two, and nothing that a reader of Redis could tell a name by, or the
 /// network of the clients that asked for it.
-final class SharedKeys {
+@safe final class SharedKeys {
     /// Bytes of the secret.
     static let length = 32
     /// Bytes of the digest in a name, and of a key: different parts of one digest.
@@ -17,32 +17,41 @@ final class SharedKeys {
     /// What no question begins with (`SharedQuestion.version`).
     private static let count = Array("calls 1 ".utf8)
 
-    private let prefix: [UInt8]
-    private let digest: KeyedDigest
+    /// Bytes of an HMAC-SHA512 (RFC 2104).
+    private static let digestLength = 64
 
-    /// Nil unless the secret has `length` bytes, and where the library has no such digest.
-    ///
-    /// - Parameter prefix: what every name in Redis begins with.
+    private let prefix: [UInt8]
+    /// libcrypto's HMAC under the secret: to make one for each digest costs more than the digest. Owned.
+    private let hmac: OpaquePointer
+
+    /// Nil unless the secret has `length` bytes, and where the library has no such digest. Names in Redis begin with
+    /// `prefix`.
     init?(secret: [UInt8], prefix: [UInt8] = []) {
-        guard secret.count == Self.length, let digest = KeyedDigest(key: secret) else { return nil }
+        guard secret.count == Self.length, let hmac = unsafe copenssl_hmac_create(secret, secret.count) else {
+            ERR_clear_error()
+            return nil
+        }
         self.prefix = prefix
-        self.digest = digest
+        unsafe self.hmac = unsafe hmac
     }
+
+    deinit { unsafe EVP_MAC_CTX_free(hmac) }
 
     /// Where the answers to a question are; nil where the library fails.
     func place(of question: SharedQuestion) -> SharedPlace? { place(of: question.bytes) }
 
-    /// Where a count is; nil where the library fails.
-    ///
-    /// - Parameters:
-    ///   - name: of what is counted.
-    ///   - period: the day or month, which stands in the name in Redis.
+    /// Where the count of what has this name is, in Redis with its day or month; nil where the library fails.
     func count(of name: String, _ period: String) -> SharedPlace? {
         place(of: Self.count + Array("\(period) \(name)".utf8), suffix: Array(":\(period)".utf8))
     }
 
     private func place(of associated: [UInt8], suffix: [UInt8] = []) -> SharedPlace? {
-        guard let digest = digest.digest(of: associated) else { return nil }
+        var digest = [UInt8](repeating: 0, count: Self.digestLength)
+        guard unsafe copenssl_hmac(hmac, associated, associated.count, &digest) == 1 else {
+            // An error left in the queue would be taken for one of the next TLS call.
+            ERR_clear_error()
+            return nil
+        }
         return SharedPlace(
             name: prefix + TextEncoding.hexadecimalDigits(Array(digest.prefix(Self.nameLength))) + suffix,
             key: Array(digest.suffix(OpenSSLCrypto.sealingKeyLength)), associated: associated)
@@ -94,34 +103,4 @@ struct SharedQuestion: Equatable {
     }
 
     private static func text(_ network: AddressPrefix) -> String { "\(network.address)/\(network.length)" }
-}
-
-/// HMAC-SHA512 (RFC 2104) under one key, by one context of libcrypto: to make one for each digest costs more than the digest.
-@safe final class KeyedDigest {
-    private static let length = 64
-
-    /// Owned.
-    private let context: OpaquePointer
-
-    /// Nil where the library cannot do it.
-    init?(key: [UInt8]) {
-        guard let context = unsafe copenssl_hmac_create(key, key.count) else {
-            ERR_clear_error()
-            return nil
-        }
-        unsafe self.context = unsafe context
-    }
-
-    deinit { unsafe EVP_MAC_CTX_free(context) }
-
-    /// 64 bytes; nil where the library fails.
-    func digest(of bytes: [UInt8]) -> [UInt8]? {
-        var code = [UInt8](repeating: 0, count: Self.length)
-        guard unsafe copenssl_hmac(context, bytes, bytes.count, &code) == 1 else {
-            // An error left in the queue would be taken for one of the next TLS call.
-            ERR_clear_error()
-            return nil
-        }
-        return code
-    }
 }

@@ -79,11 +79,8 @@ public final class SharedStore {
     let timeOfDay: @Sendable () -> Int64
     private let report: @Loop (SharedStoreEvent) -> Void
 
-    /// Nil for a key that has not 32 bytes.
-    ///
-    /// - Parameters:
-    ///   - bootstrap: looks up the host of Redis.
-    ///   - hasTime: whether this machine's clock can be right.
+    /// Nil for a key that has not 32 bytes. The host of Redis is looked up by `bootstrap`, and nothing is shared while this
+    /// machine's clock cannot be right.
     public convenience init?(
         _ settings: SharedStoreSettings, loop: EventLoop, bootstrap: HostSources, paths: NetworkPaths,
         hasTime: @escaping @Loop () -> Bool, timeOfDay: @escaping @Sendable () -> Int64,
@@ -145,9 +142,7 @@ public final class SharedStore {
         leases.close()
     }
 
-    /// Writes a sealed answer, without waiting for the reply.
-    ///
-    /// - Parameter lifetime: milliseconds.
+    /// Writes a sealed answer for so many milliseconds, without waiting for the reply.
     func write(_ value: [UInt8], to name: [UInt8], for lifetime: UInt64) {
         let command = RedisCommand("SET", name, value, Array("PX".utf8), Array("\(lifetime)".utf8))
         // Unsent, it is a look-up that was skipped before.
@@ -206,9 +201,8 @@ extension SharedStore {
     /// Milliseconds until Redis removes what is written here, should that not be removed here.
     private static let lifetime = Array("1000".utf8)
 
-    /// Writes, reads and removes a value of its own, and ends the connections: for a program that does nothing else.
-    ///
-    /// - Parameter deadline: of the whole.
+    /// Writes, reads and removes a value of its own, all by `deadline`, and ends the connections: for a program that does
+    /// nothing else.
     public func examine(until deadline: Instant) async -> SharedExamination {
         // What waits then has no reply.
         let end = clock.schedule(at: deadline) { [self] in close() }

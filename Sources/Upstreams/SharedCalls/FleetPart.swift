@@ -96,12 +96,8 @@ struct FleetPart {
     /// A call is sent.
     mutating func spend() { spent += 1 }
 
-    /// What is to be written in place of a count.
-    ///
-    /// - Parameters:
-    ///   - total: what is there; nil: nothing, or what is no count.
-    ///   - epoch: of a count that begins here.
-    /// - Returns: nil when the count began again too often.
+    /// What is to be written in place of a count, or, without one, of what begins as `epoch`; nil when the count began
+    /// again too often.
     func claim(in total: FleetTotal?, orBegin epoch: UInt64) -> FleetTotal? {
         let total = total ?? FleetTotal(epoch: epoch, calls: 0, servers: 0)
         let known = claims.first { $0.epoch == total.epoch }?.calls
@@ -128,9 +124,8 @@ struct FleetPart {
         isFull = new.calls >= limit
     }
 
-    /// The count cannot be had: this server goes on with its share of what the fleet had left, at least a batch.
-    ///
-    /// - Parameter ownCalls: that it has sent in this period, before a restart too.
+    /// The count cannot be had: this server, which has sent `ownCalls` in this period, before a restart too, goes on with
+    /// its share of what the fleet had left, at least a batch.
     mutating func lose(ownCalls: Int) {
         guard !isAlone, !isFull else { return }
         let share = total.map { (limit - $0.calls) / fleetSize } ?? limit / fleetSize - ownCalls

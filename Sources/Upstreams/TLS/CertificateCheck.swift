@@ -14,9 +14,8 @@ public final class CertificateCheck: Handshake {
     private let paths: NetworkPaths
     private let loop: EventLoop
 
-    /// - Parameters:
-    ///   - caFile: a PEM file of trust anchors; the system's file except in tests.
-    ///   - paths: says which addresses are unreachable now. They are not tried: the outcome is `.unreachable`.
+    /// Trust anchors are those of a PEM file, the system's except in tests. What `paths` says is unreachable now is not
+    /// tried: `.unreachable`.
     public nonisolated init(
         caFile: String = HTTPOrigin.defaultCAFile, paths: NetworkPaths = NetworkPaths(), loop: EventLoop
     ) {
@@ -152,9 +151,7 @@ extension CertificateEvidence {
     /// Bytes of a name that are recorded: the other end chose it.
     private static let longestName = 256
 
-    /// The details of a certificate.
-    ///
-    /// - Parameter certificate: an `X509`, borrowed.
+    /// The details of a certificate: an `X509`, borrowed.
     init(_ reason: String, of certificate: OpaquePointer) {
         // Otherwise the next TLS call on this thread would find an error of another call.
         defer { ERR_clear_error() }

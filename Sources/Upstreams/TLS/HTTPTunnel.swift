@@ -33,9 +33,7 @@ struct HTTPTunnel {
         request = Array("CONNECT \(target) HTTP/1.1\r\nHost: \(target)\r\nUser-Agent: httpdnsd\r\n\r\n".utf8)
     }
 
-    /// Parses received bytes up to the end of the reply.
-    ///
-    /// - Returns: how many of the bytes belong to the reply.
+    /// Parses received bytes up to the end of the reply. Returns how many of the bytes belong to the reply.
     mutating func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         for index in bytes.indices {
             let byte = unsafe bytes[index]

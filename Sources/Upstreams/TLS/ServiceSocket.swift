@@ -27,20 +27,16 @@ final class ServiceSocket {
         case ready
     }
 
-    /// Memory for what passes through a socket within one call, shared by all sockets. Allocating so much for each read
-    /// would make the allocator consolidate its free memory each time.
-    @safe private final class Buffers {
-        /// Bytes read from the socket.
-        let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
-        let plaintext = UnsafeMutableRawBufferPointer.allocate(byteCount: TLSChannel.recordSize, alignment: 1)
-    }
-
     /// Bytes per read of the socket.
     private nonisolated static let readSize = 16_384
     /// Reads of the socket before other events are served. The content of one read costs up to 6 ms, if the server only
     /// changes its keys (RFC 8446 section 4.6.3).
     private static let readLimit = 8
-    private static let buffers = Buffers()
+    /// Memory for what passes through a socket within one call, read and decrypted, shared by all sockets. Allocating so much
+    /// for each read would make the allocator consolidate its free memory each time.
+    private static let input = UnsafeMutableRawBufferPointer.allocate(byteCount: readSize, alignment: 1)
+    private static let plaintext = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: TLSChannel.recordSize, alignment: 1)
     /// Memory for what is to be encrypted, empty between two calls.
     private static var outgoing: [UInt8] = []
 
@@ -58,14 +54,9 @@ final class ServiceSocket {
     /// Bytes received minus the plaintext among them: TLS's own, and the start of an incomplete record.
     private var overhead = 0
 
-    /// Starts to connect: by TLS to an origin of https, else plainly.
-    ///
-    /// - Parameters:
-    ///   - host: the index of the name in `origin.hosts`.
-    ///   - session: of an earlier connection under that name.
-    ///   - protocols: what is offered by ALPN.
-    /// - Throws: `UpstreamFailure.overloaded` without descriptors or memory, `UpstreamFailure.unusable` without trust anchors,
-    ///   `UpstreamFailure.network` without a route.
+    /// Starts to connect, under the name of this index in `origin.hosts`, whose session may be resumed: by TLS to an origin
+    /// of https, else plainly. ALPN offers the protocols. Throws `UpstreamFailure.overloaded` without descriptors or
+    /// memory, `.unusable` without trust anchors, `.network` without a route.
     init(
         to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant,
         offering protocols: TLSChannel.Protocols
@@ -81,20 +72,15 @@ final class ServiceSocket {
         descriptor = try origin.connect()
     }
 
-    /// Takes over a socket that is connected, or about to be.
-    ///
-    /// - Parameters:
-    ///   - place: what it leads to, for logs.
-    ///   - tls: nil: it is used plainly.
+    /// Takes over a socket that is connected, or about to be, to a place that is named in logs; without TLS it is used
+    /// plainly.
     init(_ socket: consuming Descriptor, to place: String, by tls: TLSChannel? = nil) {
         self.tls = tls
         self.place = place
         descriptor = consume socket
     }
 
-    /// Registers `handler`, called whenever `serve` is to be called.
-    ///
-    /// - Throws: `UpstreamFailure.overloaded` without memory.
+    /// Registers `handler`, called whenever `serve` is to be called. Throws `UpstreamFailure.overloaded` without memory.
     func watch(on loop: EventLoop, _ handler: @escaping @Loop (Interest) -> Void) throws(UpstreamFailure) {
         guard let number = descriptor?.number else { return }
         do {
@@ -176,10 +162,10 @@ final class ServiceSocket {
     // MARK: Bytes
 
     private func receive(_ take: (Event) throws(UpstreamFailure) -> Void) throws(UpstreamFailure) {
-        let buffers = Self.buffers
+        let input = unsafe Self.input
         for _ in 0..<Self.readLimit {
             guard let number = descriptor?.number else { return }
-            let count = unsafe recv(number, buffers.input.baseAddress, buffers.input.count, Int32(MSG_DONTWAIT))
+            let count = unsafe recv(number, input.baseAddress, input.count, Int32(MSG_DONTWAIT))
             if count < 0 {
                 if errno == EAGAIN || errno == EINTR { return }
                 throw .network(SystemError.last("receive").description)
@@ -188,30 +174,30 @@ final class ServiceSocket {
                 if tls == nil { try take(.isEnded) }
                 throw .network("the connection was closed")
             }
-            var bytes = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffers.input)[..<count])
+            var bytes = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(input)[..<count])
             if phase == .tunnelling { unsafe try passTunnel(&bytes, take) }
             if phase != .tunnelling {
                 if let tls {
                     overhead += count
-                    unsafe try decrypt(bytes, by: tls, into: buffers.plaintext, take)
+                    unsafe try decrypt(bytes, by: tls, take)
                 } else {
                     unsafe try take(.bytes(bytes))
                 }
             }
-            if unsafe count < buffers.input.count { return }
+            if count < input.count { return }
         }
     }
 
-    /// Decrypts bytes from the network; `buffer` is for the plaintext.
+    /// Decrypts bytes from the network.
     private func decrypt(
-        _ bytes: UnsafeRawBufferPointer, by tls: TLSChannel, into buffer: UnsafeMutableRawBufferPointer,
-        _ take: (Event) throws(UpstreamFailure) -> Void
+        _ bytes: UnsafeRawBufferPointer, by tls: TLSChannel, _ take: (Event) throws(UpstreamFailure) -> Void
     ) throws(UpstreamFailure) {
         guard unsafe tls.receive(bytes) else { throw .network("no memory for TLS") }
         if phase == .shakingHands {
             guard overhead <= HTTPLimits.handshake else { throw .network("the server's handshake has no end") }
             try shakeHands(take)
         }
+        let buffer = unsafe Self.plaintext
         while phase == .ready {
             switch unsafe try tls.read(into: buffer) {
             case .bytes(let count):

@@ -2,6 +2,7 @@ import COpenSSL
 import CSystem.Linux
 import DNSWire
 import Glibc
+import Platform
 import Scheduling
 
 /// The trust anchors (certificate authorities) for a service's certificate, read from a file, and what else all connections
@@ -23,10 +24,8 @@ import Scheduling
     private static var readings = 0
     private static var known: [String: TLSAuthorities] = [:]
 
-    /// The trust anchors of a PEM file, read again when the file has changed or the last reading is
-    /// `HTTPLimits.authorityCache` old.
-    ///
-    /// - Throws: `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
+    /// The trust anchors of a PEM file, read again when it has changed or the last reading is `HTTPLimits.authorityCache`
+    /// old. Throws `UpstreamFailure.unusable` for a file that cannot be read or holds no certificate.
     static func read(_ path: String, at now: Instant) throws(UpstreamFailure) -> TLSAuthorities {
         known = known.filter { now - $0.value.readTime < .seconds(HTTPLimits.authorityCache) }
         let version = version(of: path)
@@ -36,10 +35,13 @@ import Scheduling
         return authorities
     }
 
-    /// Device, inode, size and time of change of a file; empty for what is none, where reading could have no end.
+    /// Device, inode, size and time of change of a file; empty for what is none, where reading could have no end, and for one
+    /// that is too large to be read on the loop.
     private static func version(of path: String) -> [Int] {
         var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return [] }
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            status.st_size <= longestCertificateFile
+        else { return [] }
         return [
             Int(truncatingIfNeeded: status.st_dev), Int(truncatingIfNeeded: status.st_ino), Int(status.st_size),
             status.st_mtim.tv_sec, status.st_mtim.tv_nsec,

@@ -45,6 +45,8 @@ import Scheduling
     private let connection: OpaquePointer
     /// `TLSAuthorities.reading` of its trust anchors.
     private let authorities: Int
+    /// The session that may be resumed.
+    private let earlier: TLSSession?
     /// The bytes received from the network, and those to be sent there.
     private let input: OpaquePointer
     private let output: OpaquePointer
@@ -54,7 +56,7 @@ import Scheduling
     /// - Parameters:
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors, or out of its
-    ///     certificate's time: a resumption presents no certificate.
+    ///     certificates' time: a resumption presents none.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
         _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: Protocols = .http2
@@ -73,10 +75,9 @@ import Scheduling
         unsafe (self.connection, self.input, self.output, self.authorities) = unsafe (
             connection, input, output, authorities.reading
         )
+        earlier = session.flatMap { $0.isValid(under: authorities) ? $0 : nil }
         guard expect(host) else { throw .unusable("\(host) is no name that a certificate can be for") }
-        if let session, session.isValid(under: authorities) {
-            unsafe SSL_set_session(connection, session.pointer)
-        }
+        if let earlier { unsafe SSL_set_session(connection, earlier.pointer) }
     }
 
     deinit { unsafe SSL_free(connection) }
@@ -94,9 +95,7 @@ import Scheduling
 
     // MARK: The network's side
 
-    /// Stores bytes received from the network.
-    ///
-    /// - Returns: false without memory.
+    /// Stores bytes received from the network. Returns false without memory.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         // Errors that other code on this thread has left would be taken for those of the next call.
         ERR_clear_error()
@@ -128,10 +127,8 @@ import Scheduling
 
     // MARK: Our side
 
-    /// Continues the handshake as far as the received bytes allow.
-    ///
-    /// - Returns: at its end, whether the server has chosen HTTP/2; nil before.
-    /// - Throws: `UpstreamFailure.certificate` for an invalid certificate, `UpstreamFailure.network` for anything else.
+    /// Continues the handshake as far as the received bytes allow. Returns at its end whether the server has chosen HTTP/2,
+    /// and nil before. Throws `UpstreamFailure.certificate` for an invalid certificate, `.network` for anything else.
     func shakeHands() throws(UpstreamFailure) -> Bool? {
         ERR_clear_error()
         let result = unsafe SSL_do_handshake(connection)
@@ -205,9 +202,7 @@ import Scheduling
         return "sha256//" + TextEncoding.base64(digest)
     }
 
-    /// What is recorded of the presented certificate, valid or not; nil: there was none.
-    ///
-    /// - Parameter reason: why it is refused.
+    /// What is recorded of the presented certificate, valid or not, and of why it is refused; nil: there was none.
     func evidence(_ reason: String) -> CertificateEvidence? {
         guard let chain = unsafe SSL_get_peer_cert_chain(connection), let first = unsafe OPENSSL_sk_value(chain, 0)
         else { return nil }
@@ -217,12 +212,16 @@ import Scheduling
     /// Whether the handshake resumed an earlier connection's session, and so presented no certificate.
     var isResumed: Bool { unsafe SSL_session_reused(connection) == 1 }
 
-    /// The session to resume in the next handshake; nil if the server gave none.
-    ///
-    /// - Parameter verified: when a certificate was last verified.
+    /// The session to resume in the next handshake, of a certificate that was last verified then; nil if the server gave
+    /// none.
     func resumable(verified: Instant) -> TLSSession? {
-        guard let pointer = unsafe SSL_get1_session(connection) else { return nil }
-        let session = unsafe TLSSession(owning: pointer, under: authorities, verified: verified)
+        let chain = unsafe isResumed ? earlier?.chain : SSL_get0_verified_chain(connection)
+        guard let chain = unsafe chain, let copy = unsafe X509_chain_up_ref(chain) else { return nil }
+        guard let pointer = unsafe SSL_get1_session(connection) else {
+            unsafe copenssl_free_chain(copy)
+            return nil
+        }
+        let session = unsafe TLSSession(owning: pointer, copy, under: authorities, verified: verified)
         return unsafe SSL_SESSION_is_resumable(pointer) == 1 ? session : nil
     }
 }
@@ -244,32 +243,32 @@ extension UpstreamFailure {
 /// A session of a finished handshake, to resume in the next one, which saves a round trip (RFC 8446 section 2.2).
 ///
 /// On resumption the server presents no certificate: a session is not used for longer than a connection may live, nor
-/// when the file of trust anchors has changed, nor after the end of its certificate.
+/// when the file of trust anchors has changed, nor after the end of any certificate of its chain.
 @safe final class TLSSession {
     /// Owned.
     let pointer: OpaquePointer
+    /// The certificates from the server's to the trust anchor, as they were verified last. Owned.
+    fileprivate let chain: OpaquePointer
     /// `TLSAuthorities.reading` of the trust anchors under which its certificate was valid.
     let authorities: Int
     /// When a certificate was last verified.
-    let verified: Instant
+    var verified: Instant
 
-    /// Takes ownership of `pointer`.
-    init(owning pointer: OpaquePointer, under authorities: Int, verified: Instant) {
-        unsafe self.pointer = unsafe pointer
+    /// Takes ownership of `pointer` and `chain`.
+    init(owning pointer: OpaquePointer, _ chain: OpaquePointer, under authorities: Int, verified: Instant) {
+        unsafe (self.pointer, self.chain) = unsafe (pointer, chain)
         self.authorities = authorities
         self.verified = verified
     }
 
-    deinit { unsafe SSL_SESSION_free(pointer) }
+    deinit {
+        unsafe SSL_SESSION_free(pointer)
+        unsafe copenssl_free_chain(chain)
+    }
 
-    /// Whether the verification of its certificate holds still: under the same trust anchors, and by the time of day.
+    /// Whether the verification of its certificates holds still: under the same trust anchors, and by the time of day.
     fileprivate func isValid(under authorities: TLSAuthorities) -> Bool {
-        guard self.authorities == authorities.reading, let certificate = unsafe SSL_SESSION_get0_peer(pointer) else {
-            return false
-        }
-        return unsafe X509_cmp_timeframe(
-            X509_STORE_get0_param(authorities.store), X509_get0_notBefore(certificate),
-            X509_get0_notAfter(certificate)) == 0
+        unsafe self.authorities == authorities.reading && copenssl_is_in_time(chain, authorities.store) == 1
     }
 
     func isUsable(at now: Instant) -> Bool { now - verified < .seconds(HTTPLimits.connectionLifetime) }

@@ -197,7 +197,7 @@ struct Composition {
     nonisolated static func searchDomains(_ settings: Configuration) -> [Name] {
         var domains: [Name] = []
         for file in settings.networkFiles {
-            for domain in ResolvConf(readListFile(file) ?? []).searchDomains {
+            for domain in ResolvConf((try? readListFile(file)) ?? []).searchDomains {
                 let domain = domain.lowercased
                 if !domains.contains(domain) { domains.append(domain) }
             }

@@ -131,11 +131,11 @@ extension Configuration {
     /// What will not work on this machine although the server serves: one line each.
     var remarks: [String] {
         // Of a `ca_file` the configuration's own warnings say it, with the line.
-        unreadableAuthorities.filter { $0.file == HTTPOrigin.defaultCAFile }.map { provider, file in
-            "\(file): cannot be read, and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
+        uselessAuthorities.filter { $0.file == HTTPOrigin.defaultCAFile }.map { provider, file, problem in
+            "\(file): \(problem), and certificates of provider \(provider) are checked with it: install ca-certificates or set its ca_file"
         }
             + [
-                expiredCertificate, undiscoverable, unreadableSharedAuthority, unverifiableLocalDNS, missingLocalDNS,
+                expiredCertificate, undiscoverable, uselessSharedAuthorities, unverifiableLocalDNS, missingLocalDNS,
                 missingGroup,
             ]
             .compactMap(\.self) + cutLists
@@ -149,19 +149,19 @@ extension Configuration {
 
     /// What is said of those that are longer than is read.
     var cutLists: [String] {
-        networkFiles.filter { ResolvConf(readListFile($0) ?? []).isCut }.map { file in
+        networkFiles.filter { ResolvConf((try? readListFile($0)) ?? []).isCut }.map { file in
             "\(file): is longer than 64 KiB or 1,024 lines, so only the whole lines before that count"
         }
     }
 
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
-    private var unreadableSharedAuthority: String? {
+    private var uselessSharedAuthorities: String? {
         let file = HTTPOrigin.defaultCAFile
         guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, cache.shared.caFile.isEmpty,
-            unsafe access(file, R_OK) != 0
+            let problem = authoritiesProblem(file)
         else { return nil }
         return
-            "\(file): cannot be read, and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
+            "\(file): \(problem), and the certificate of cache.shared.url is checked with it: install ca-certificates or set cache.shared.ca_file"
     }
 
     /// What is said while the network has no resolver but ourselves; nil when it has one.
@@ -188,20 +188,21 @@ extension Configuration {
             .map { "control.group: \($0)" }
     }
 
-    /// Providers over https whose authorities cannot be read, each with the file: every request to them would fail.
-    var unreadableAuthorities: [(provider: String, file: String)] {
-        providers.filter { $0.url.scheme == .https }
-            .map { ($0.name, $0.caFile.isEmpty ? HTTPOrigin.defaultCAFile : $0.caFile) }
-            .filter { unsafe access($0.1, R_OK) != 0 }
+    /// Providers over https whose authorities are of no use, each with the file, and why: every request to them would fail.
+    var uselessAuthorities: [(provider: String, file: String, problem: String)] {
+        providers.filter { $0.url.scheme == .https }.compactMap { entry in
+            let file = entry.caFile.isEmpty ? HTTPOrigin.defaultCAFile : entry.caFile
+            return authoritiesProblem(file).map { (entry.name, file, $0) }
+        }
     }
 
     /// What is said when addresses of LocalDNS are to be checked and cannot be; nil when all is well.
     var unverifiableLocalDNS: String? {
         guard localDNS.certificateCheck != .off, route.mode == .httpdnsFirst || route.mode == .localDNSFirst,
-            unsafe access(HTTPOrigin.defaultCAFile, R_OK) != 0
+            let problem = authoritiesProblem(HTTPOrigin.defaultCAFile)
         else { return nil }
         return
-            "localdns: cannot read \(HTTPOrigin.defaultCAFile), so no address from LocalDNS can be verified: install ca-certificates or set certificate_check = \"off\""
+            "localdns: \(HTTPOrigin.defaultCAFile) \(problem), so no address from LocalDNS can be verified: install ca-certificates or set certificate_check = \"off\""
     }
 }
 

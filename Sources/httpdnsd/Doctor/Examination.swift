@@ -35,10 +35,10 @@ struct Examination: Sendable {
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.
     var warnings: [String] {
-        // Of a provider's `ca_file` that cannot be read `Check.authorities` says more.
-        let unreadable = settings.unreadableAuthorities.map(\.file)
+        // Of a provider's `ca_file` that is of no use `Check.authorities` says more.
+        let useless = settings.uselessAuthorities.map(\.file)
         return loaded.warnings.filter { warning in
-            warning.key?.hasSuffix("].ca_file") != true || !unreadable.contains { warning.message.contains($0) }
+            warning.key?.hasSuffix("].ca_file") != true || !useless.contains { warning.message.contains($0) }
         }.map(\.description)
     }
 

@@ -75,10 +75,10 @@ extension Check {
 
     static let authorities = Check(subject: "authorities", well: "the certificate authorities can be read") {
         examined in
-        examined.settings.unreadableAuthorities.map { provider, file in
+        examined.settings.uselessAuthorities.map { provider, file, problem in
             Finding(
                 "authorities.missing", .error,
-                "\(file) cannot be read: no certificate of provider \(provider) can be verified",
+                "\(file) \(problem): no certificate of provider \(provider) can be verified",
                 mend: "`apt install ca-certificates`, or the provider's ca_file")
         }
             + [examined.settings.unverifiableLocalDNS].compactMap(\.self).map { text in

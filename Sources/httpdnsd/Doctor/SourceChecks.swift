@@ -48,7 +48,7 @@ extension Check {
                 return failure(of: entry.name, at: addresses, "\(entry.url)", reason, hasRoute)
             }
             // A finding of its own, which explains that no certificate can be verified.
-            let unverified = examined.settings.unreadableAuthorities.map(\.provider)
+            let unverified = examined.settings.uselessAuthorities.map(\.provider)
             return (seen + asked).filter { !unverified.contains($0.provider) }
         }, reported: { status, hasRoute in status.providers.compactMap { finding(on: $0, hasRoute) } })
 

@@ -75,10 +75,10 @@ final class RunningServer {
         let administration: Administration
         do {
             signals = try SignalWatch(on: loop) { [unowned self] in take($0) }
-            for (provider, file) in settings.unreadableAuthorities {
+            for (provider, file, problem) in settings.uselessAuthorities {
                 log.logger.log(
                     .startAuthorities,
-                    "\(provider): cannot read \(file), so no certificate can be checked: install ca-certificates or set ca_file"
+                    "\(provider): \(file) \(problem), so no certificate can be checked: install ca-certificates or set ca_file"
                 )
             }
             if let problem = settings.localDNSProblem, problem.isOfOurOwn {

@@ -179,6 +179,14 @@ struct ProviderTests {
             plain + "ca_file = \"/nowhere/ca.pem\"",
             ["ca_file: \"/nowhere/ca.pem\" cannot be read: No such file or directory; certificates are checked with it"]
         ),
+        (
+            plain + "ca_file = \"/dev/null\"",
+            ["ca_file: \"/dev/null\" holds no certificate; certificates are checked with it"]
+        ),
+        (
+            plain + "ca_file = \"/dev/zero\"",
+            ["ca_file: \"/dev/zero\" is larger than 1 MiB; certificates are checked with it"]
+        ),
         (plain + "account = \"1\"", ["account: has no effect: a provider of type doh has no account"]),
         (plain + "access_key_id = \"a\"", ["access_key_id: has no effect: only the type doh-json knows it"]),
         (plain + "region = \"hk\"", ["region: has no effect: a provider of type doh has no regions"]),

@@ -77,19 +77,21 @@ import Testing
         #expect(terms.context !== first)
     }
 
-    @Test(arguments: [false, true]) @Loop
-    func `one that has expired takes the place of one that has expired too, of no valid one`(isOver: Bool) async throws
-    {
+    @Test(arguments: [false, true], [false, true]) @Loop
+    func `one that is out of its time takes the place of one that is too, of no valid one`(
+        isOver: Bool, isEarly: Bool
+    ) async throws {
         let (terms, recorder) = (TLSTerms(), LogRecorder())
         let validity = try TLSContext(try files.read()).validity
         let keeper = try keeper(terms, recorder, time: isOver ? validity.upperBound + 1 : validity.lowerBound)
         defer { keeper.stop() }
         let first = terms.context
-        try replace(try certificates.expiredLeaf(names: ["one"]))
+        try replace(try isEarly ? certificates.earlyLeaf(names: ["one"]) : certificates.expiredLeaf(names: ["one"]))
         keeper.take(files)
         await awaited { terms.context !== first || keeper.problem != nil }
         #expect((terms.context !== first) == isOver)
-        let refusal = "\(files.certificate): has expired; the certificate before stays in use"
+        let reason = isEarly ? "is not valid yet" : "has expired"
+        let refusal = "\(files.certificate): \(reason); the certificate before stays in use"
         #expect(recorder.lines.contains(refusal) != isOver)
     }
 

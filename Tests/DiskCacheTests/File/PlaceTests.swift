@@ -128,6 +128,18 @@ struct PlaceTests {
         #expect(await next.disk.states().map(\.kind).sorted { $0.rawValue < $1.rawValue } == [.calls, .switchedOff])
     }
 
+    @Test func `a file that cannot be reached is not said to be gone`() throws {
+        let machine = try Machine(path)
+        #expect(machine.load())
+        let folder = directory.path + "/state"
+        try FileManager.default.moveItem(atPath: folder, toPath: folder + ".old")
+        try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: folder)
+        try machine.put("www.example.com")
+        #expect(machine.wait { machine.disk.status.state == .memoryOnly })
+        let reason = "stat \(path): Too many levels of symbolic links"
+        #expect(machine.events.all.contains(.unavailable(reason: reason)), "\(machine.events.all)")
+    }
+
     @Test func `where no folder can be made, one message reports it`() throws {
         let machine = try Machine("/proc/none/cache.sqlite")
         #expect(machine.wait { machine.disk.status.state == .memoryOnly && !machine.events.all.isEmpty })

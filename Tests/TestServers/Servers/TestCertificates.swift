@@ -59,6 +59,11 @@ package final class TestCertificates: Sendable {
         try leaf(names: names, Self.early)
     }
 
+    /// A certificate for these DNS names that is valid for longer than that of its authority.
+    package func longLeaf(names: [String]) throws -> Leaf {
+        try leaf(names: names, Self.valid)
+    }
+
     /// A certificate for these DNS names, signed by an impostor with the name of an expired intermediate authority,
     /// followed by the true intermediate's certificate, which this authority has signed.
     package func forgedLeaf(names: [String]) throws -> Leaf {

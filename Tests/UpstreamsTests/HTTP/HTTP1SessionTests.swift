@@ -13,6 +13,8 @@ struct HTTP1SessionTests {
         let session = HTTP1Session(authority: "service.example")
         let stream = HTTPStream(HTTPRequest(target: "/"), at: Instant(nanoseconds: 0))
         try session.open(stream, path: "/")
+        var sent: [UInt8] = []
+        session.takeFrames(into: &sent, limit: .max)
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             rest.prefix(size).withUnsafeBytes { session.receive($0, at: Instant(nanoseconds: 0)) }
@@ -118,6 +120,17 @@ struct HTTP1SessionTests {
         let (_, other) = try received("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab")
         other.receiveEnd()
         #expect(other.takeEnded().isEmpty && other.isOver)
+    }
+
+    @Test func `what comes before a request has gone ends the connection, and the request is not sent there`() throws {
+        let session = HTTP1Session(authority: "service.example")
+        let stream = HTTPStream(HTTPRequest(target: "/"), at: Instant(nanoseconds: 0))
+        try session.open(stream, path: "/")
+        Array("HTTP/1.1 204 No\r\n\r\n".utf8).withUnsafeBytes { session.receive($0, at: Instant(nanoseconds: 0)) }
+        var sent: [UInt8] = []
+        session.takeFrames(into: &sent, limit: .max)
+        #expect(session.isOver && sent.isEmpty && !session.isSent(stream))
+        #expect(session.takeEnded().isEmpty && stream.status == 0)
     }
 
     @Test func `what comes without a request ends the connection`() throws {

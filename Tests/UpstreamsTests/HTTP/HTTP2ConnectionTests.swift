@@ -1,4 +1,3 @@
-import COpenSSL
 import DNSWire
 import HTTPDNS
 import Platform
@@ -402,12 +401,7 @@ private final class Crowd {
 
 extension HTTPConnections {
     /// Has the certificate of the last session been verified earlier.
-    fileprivate func age(until verified: Instant) {
-        sessions[0] = sessions[0].map { session in
-            SSL_SESSION_up_ref(session.pointer)
-            return TLSSession(owning: session.pointer, under: session.authorities, verified: verified)
-        }
-    }
+    fileprivate func age(until verified: Instant) { sessions[0]?.verified = verified }
 }
 
 /// The number of times that a request was permitted.

@@ -1,5 +1,7 @@
 import DNSWire
+import Glibc
 import Platform
+import TestSupport
 import Testing
 
 @testable import Upstreams
@@ -17,7 +19,10 @@ struct LocalDNSServersTests {
         ].compactMapValues(\.self)
         return LocalDNSServers(
             listeners: listeners, files: ["systemd", "nm", "resolv", "resolv.before-httpdnsd"],
-            readFile: { path in files[path].map { Array($0.utf8) } },
+            readFile: { path throws(SystemError) in
+                guard let text = files[path] else { throw SystemError(code: ENOENT, operation: "open \(path)") }
+                return Array(text.utf8)
+            },
             localAddresses: { Set(["127.0.0.1", "::1", "10.0.0.7", "fd00::7"].compactMap { IPAddress($0) }) })
     }
 
@@ -55,6 +60,20 @@ struct LocalDNSServersTests {
             error?.description
                 == "no resolver of the network found (systemd: not there; nm: not there; resolv: only this server itself);"
                 + #" write its address in the configuration: localdns.servers = ["192.0.2.53"]"#)
+    }
+
+    @Test func `a list that cannot be read is said to be that, and not to be absent`() throws {
+        let directory = try TemporaryDirectory()
+        let pipe = directory.path + "/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let servers = LocalDNSServers(
+            listeners: Self.loopback, files: ["/nowhere", pipe, directory.path, "/dev/null/resolv.conf"],
+            localAddresses: { [] })
+        let error = #expect(throws: LocalDNSServersError.self) { try servers.find() }
+        let findings =
+            "(/nowhere: not there; \(pipe): it is a pipe, and a file is needed; \(directory.path): Is a directory; "
+            + "/dev/null/resolv.conf: Not a directory)"
+        #expect(error?.description.contains(findings) == true, "\(error?.description ?? "")")
     }
 
     @Test(arguments: ["127.0.0.1", "127.0.0.53", "10.0.0.7"])

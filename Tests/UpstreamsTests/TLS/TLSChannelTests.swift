@@ -33,7 +33,10 @@ struct TLSChannelTests {
         _ = LoopRunner.shared
         let directory = try TemporaryDirectory()
         try #require(mkfifo(directory.path + "/pipe", 0o600) == 0)
-        for path in [directory.path + "/pipe", "/dev/zero", directory.path, "/nowhere"] {
+        let authority = try TestCertificates().authority
+        let large = directory.path + "/large.pem"
+        try ChildProcess.succeed(["sh", "-c", "(cat '\(authority)'; head -c 1048576 /dev/zero) > '\(large)'"])
+        for path in [directory.path + "/pipe", "/dev/zero", directory.path, "/nowhere", large] {
             await #expect(
                 throws: UpstreamFailure.unusable("\(path) has no certificates of authorities that can be read")
             ) { try await TLSAuthorities.read(path, at: .bootTime) }
@@ -63,22 +66,26 @@ struct TLSChannelTests {
         #expect(channel.pendingCount == 0)
     }
 
-    @Test func `a session is resumed in the time of its certificate alone`() async throws {
+    @Test func `a session is resumed in the time of all certificates of its chain alone`() async throws {
         _ = LoopRunner.shared
         let certificates = try TestCertificates()
         let authorities = try await TLSAuthorities.read(certificates.authority, at: .bootTime)
-        let server = try Server(certificates.leaf(names: ["right.example"]))
+        // Its authority's certificate ends before the first of these times, and begins after the second one.
+        let server = try Server(certificates.longLeaf(names: ["right.example"]))
         let first = try TLSChannel(authorities, host: "right.example", session: nil)
         try shakeHands(first, server)
         let session = try #require(first.resumable(verified: .bootTime))
         let second = try TLSChannel(authorities, host: "right.example", session: session)
         try shakeHands(second, Server(after: server))
         #expect(second.isResumed)
-        for (time, reason) in [(4_000_000_000, "has expired"), (1_000_000_000, "is not valid yet")] {
+        let resumed = try #require(second.resumable(verified: .bootTime))
+        for (time, reason) in [(4_000_000_000, "has expired"), (1_600_000_000, "is not valid yet")] {
             X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(authorities.store), time)
-            let third = try TLSChannel(authorities, host: "right.example", session: session)
-            #expect(throws: UpstreamFailure.certificate("the certificate \(reason)")) {
-                try shakeHands(third, Server(after: server))
+            for session in [session, resumed] {
+                let third = try TLSChannel(authorities, host: "right.example", session: session)
+                #expect(throws: UpstreamFailure.certificate("the certificate \(reason)")) {
+                    try shakeHands(third, Server(after: server))
+                }
             }
         }
     }
