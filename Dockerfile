@@ -31,8 +31,8 @@ LABEL org.opencontainers.image.title="httpdnsd" \
     org.opencontainers.image.licenses="Apache-2.0" \
     org.opencontainers.image.base.name="docker.io/library/$DEBIAN"
 RUN apt-get -qq update \
-    && apt-get -qq install -y --no-install-recommends ca-certificates libhiredis0.14 libfstrm0 libnghttp2-14 libseccomp2 \
-        libsqlite3-0 \
+    && apt-get -qq install -y --no-install-recommends ca-certificates libhiredis0.14 libfstrm0 libnghttp2-14 \
+        libprotobuf-c1 libseccomp2 libsqlite3-0 \
     && rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/log/* \
     && groupadd --system --gid 10053 httpdnsd \
     && useradd --system --uid 10053 --gid 10053 --no-create-home --shell /usr/sbin/nologin httpdnsd \

@@ -27,7 +27,9 @@ let package = Package(
     ],
     targets: [
         // C libraries of the distribution, and Linux calls that the Glibc module lacks.
-        .target(name: "CSystem", linkerSettings: [.linkedLibrary("fstrm")]),
+        .target(
+            name: "CSystem", exclude: ["Dnstap/dnstap.proto"],
+            linkerSettings: [.linkedLibrary("fstrm"), .linkedLibrary("protobuf-c")]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),

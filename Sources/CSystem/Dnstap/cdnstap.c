@@ -2,6 +2,7 @@
 #include "cdnstap.h"
 
 #include "collector.h"
+#include "dnstap.pb-c.h"
 
 #include <endian.h>
 #include <fstrm.h>
@@ -128,88 +129,45 @@ struct cdnstap *cdnstap_open(const char *path, const struct sockaddr *address, s
     return tap;
 }
 
-// Fields of dnstap's schema (https://dnstap.info, by the dnstap contributors, in the public domain by CC0 1.0), of which this
-// server writes these, in the encoding of protocol buffers (https://protobuf.dev/programming-guides/encoding/).
-
-/// Of a frame.
-enum { frame_identity = 1, frame_version = 2, frame_message = 14, frame_type = 15 };
-/// Of a DNS message with its circumstances.
-enum {
-    message_type = 1,
-    socket_family = 2,
-    socket_protocol = 3,
-    query_address = 4,
-    query_port = 6,
-    query_seconds = 8,
-    query_nanoseconds = 9,
-    query_message = 10,
-    response_seconds = 12,
-    response_nanoseconds = 13,
-    response_message = 14
-};
-/// The only type of a frame, and types of messages.
-enum { type_message = 1, client_query = 5, client_response = 6 };
-
-// Each of these returns the end of what it has written.
-
-static uint8_t *put_varint(uint8_t *end, uint64_t value) {
-    for (; value >= 0x80; value >>= 7)
-        *end++ = (uint8_t)(value | 0x80);
-    *end++ = (uint8_t)value;
-    return end;
-}
-
-static uint8_t *put_number(uint8_t *end, unsigned field, uint64_t value) {
-    return put_varint(put_varint(end, field << 3), value);
-}
-
-/// What says that so many bytes follow.
-static uint8_t *put_length(uint8_t *end, unsigned field, size_t length) {
-    return put_varint(put_varint(end, field << 3 | 2), length);
-}
-
-static uint8_t *put_bytes(uint8_t *end, unsigned field, const void *bytes, size_t length) {
-    return (uint8_t *)mempcpy(put_length(end, field, length), bytes, length);
-}
-
-/// A time of nanoseconds since 1970: its seconds, and the rest, which is a number of four bytes.
-static uint8_t *put_time(uint8_t *end, unsigned seconds, unsigned nanoseconds, uint64_t time) {
-    const uint64_t second = 1000000000;
-    const uint32_t rest = htole32((uint32_t)(time % second));
-    end = put_varint(put_number(end, seconds, time / second), nanoseconds << 3 | 5);
-    return (uint8_t *)mempcpy(end, &rest, sizeof rest);
+static ProtobufCBinaryData binary(const void *bytes, size_t length) {
+    return (ProtobufCBinaryData){.len = length, .data = (uint8_t *)bytes};
 }
 
 /// The frame of a message; NULL when there is no memory.
 static struct frame *make_frame(struct cdnstap *tap, const struct cdnstap_message *message) {
-    const uint64_t ipv6[] = {htobe64(message->address_high), htobe64(message->address_low)};
+    const uint64_t second = 1000000000;
+    const uint64_t address[] = {htobe64(message->address_high), htobe64(message->address_low)};
     const uint32_t ipv4 = htobe32((uint32_t)message->address_low);
-    // All but the bytes of the message, which stand last.
-    uint8_t head[128], *end = head;
-    end = put_number(end, message_type, message->is_response ? client_response : client_query);
-    end = put_number(end, socket_family, message->is_ipv6 ? 2 : 1);
-    end = put_number(end, socket_protocol, message->protocol);
-    end = message->is_ipv6 ? put_bytes(end, query_address, ipv6, sizeof ipv6)
-                           : put_bytes(end, query_address, &ipv4, sizeof ipv4);
-    end = put_number(end, query_port, message->port);
-    end = put_time(end, query_seconds, query_nanoseconds, message->queried);
-    if (message->is_response)
-        end = put_time(end, response_seconds, response_nanoseconds, message->responded);
-    end = put_length(end, message->is_response ? response_message : query_message, message->length);
-    const size_t head_length = (size_t)(end - head);
-    const size_t identity_length = strlen(tap->identity), version_length = strlen(tap->version);
-    // Beside these the fields of a frame take no more than four bytes for a type and three times eleven for a length.
-    struct frame *frame =
-        malloc(sizeof *frame + identity_length + version_length + 64 + head_length + message->length);
+    Dnstap__Message body = DNSTAP__MESSAGE__INIT;
+    body.type = message->is_response ? DNSTAP__MESSAGE__TYPE__CLIENT_RESPONSE : DNSTAP__MESSAGE__TYPE__CLIENT_QUERY;
+    body.has_socket_family = body.has_socket_protocol = body.has_query_address = body.has_query_port = 1;
+    body.socket_family = message->is_ipv6 ? DNSTAP__SOCKET_FAMILY__INET6 : DNSTAP__SOCKET_FAMILY__INET;
+    body.socket_protocol = (Dnstap__SocketProtocol)message->protocol;
+    body.query_address = message->is_ipv6 ? binary(address, sizeof address) : binary(&ipv4, sizeof ipv4);
+    body.query_port = message->port;
+    body.has_query_time_sec = body.has_query_time_nsec = 1;
+    body.query_time_sec = message->queried / second;
+    body.query_time_nsec = (uint32_t)(message->queried % second);
+    if (message->is_response) {
+        body.has_response_time_sec = body.has_response_time_nsec = body.has_response_message = 1;
+        body.response_time_sec = message->responded / second;
+        body.response_time_nsec = (uint32_t)(message->responded % second);
+        body.response_message = binary(message->bytes, message->length);
+    } else {
+        body.has_query_message = 1;
+        body.query_message = binary(message->bytes, message->length);
+    }
+    Dnstap__Dnstap envelope = DNSTAP__DNSTAP__INIT;
+    envelope.type = DNSTAP__DNSTAP__TYPE__MESSAGE;
+    envelope.has_identity = envelope.has_version = 1;
+    envelope.identity = binary(tap->identity, strlen(tap->identity));
+    envelope.version = binary(tap->version, strlen(tap->version));
+    envelope.message = &body;
+    size_t length = dnstap__dnstap__get_packed_size(&envelope);
+    struct frame *frame = malloc(sizeof *frame + length);
     if (!frame)
         return NULL;
-    end = put_bytes(frame->bytes, frame_identity, tap->identity, identity_length);
-    end = put_bytes(end, frame_version, tap->version, version_length);
-    end = put_number(end, frame_type, type_message);
-    end = put_length(end, frame_message, head_length + message->length);
-    end = mempcpy(end, head, head_length);
-    end = mempcpy(end, message->bytes, message->length);
-    frame->length = (size_t)(end - frame->bytes);
+    frame->length = dnstap__dnstap__pack(&envelope, frame->bytes);
     return frame;
 }
 

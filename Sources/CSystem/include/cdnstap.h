@@ -1,7 +1,7 @@
 #pragma once
 
 // dnstap (https://dnstap.info): DNS messages with their circumstances, sent to a collector as Frame Streams. libfstrm has the
-// framing, a queue for each producer and the thread that sends.
+// framing, a queue for each producer and the thread that sends; protobuf-c makes the frames.
 
 #include <stddef.h>
 #include <stdint.h>
