@@ -38,33 +38,32 @@ let package = Package(
         .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
 
         // Pure cores: no descriptor, and no C but the prefetch of DNSCache.
-        .target(name: "Scheduling", swiftSettings: strict),
-        .target(name: "DNSWire", dependencies: ["Scheduling"], swiftSettings: strict),
-        .target(name: "DNSCache", dependencies: ["CSystem", "DNSWire", "Scheduling"], swiftSettings: strict),
+        .target(name: "DNSWire", swiftSettings: strict),
+        .target(name: "DNSCache", dependencies: ["CSystem", "DNSWire"], swiftSettings: strict),
         .target(name: "HTTPDNS", dependencies: ["DNSWire"], swiftSettings: strict),
-        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache", "Scheduling"], swiftSettings: strict),
+        .target(name: "DNSResolver", dependencies: ["DNSWire", "DNSCache"], swiftSettings: strict),
 
         // The outside world.
         .target(
             name: "Platform",
             dependencies: [
-                "CNghttp2", "CSeccomp", "CSystem", "DNSWire", "HTTPDNS", "Scheduling",
+                "CNghttp2", "CSeccomp", "CSystem", "DNSWire", "HTTPDNS",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .target(
-            name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform", "Scheduling"],
+            name: "DiskCache", dependencies: ["CSQLite", "DNSCache", "DNSWire", "Platform"],
             swiftSettings: strict),
         .target(
             name: "Upstreams",
             dependencies: [
-                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "Scheduling", "CHiredis", "COpenSSL", "CSystem",
+                "DNSWire", "HTTPDNS", "DNSResolver", "Platform", "CHiredis", "COpenSSL", "CSystem",
             ],
             swiftSettings: strict),
         .target(
             name: "DNSServer",
             dependencies: [
-                "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "HTTPDNS", "Platform", "Scheduling",
+                "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "HTTPDNS", "Platform",
             ],
             swiftSettings: strict),
         .target(
@@ -75,13 +74,13 @@ let package = Package(
             swiftSettings: cold),
         .target(
             name: "Admin",
-            dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform", "Scheduling"],
+            dependencies: ["DNSCache", "DNSWire", "HTTPDNS", "DNSResolver", "DNSServer", "Platform"],
             resources: [.embedInCode("Page")], swiftSettings: cold),
         .executableTarget(
             name: "httpdnsd",
             dependencies: [
                 "Admin", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire", "DiskCache", "HTTPDNS",
-                "Platform", "Scheduling", "Upstreams",
+                "Platform", "Upstreams",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -99,44 +98,44 @@ let package = Package(
         // Time, numbers, folders and logs of tests.
         .target(
             name: "TestSupport",
-            dependencies: ["DNSWire", "Platform", "Scheduling", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["DNSWire", "Platform", .product(name: "Logging", package: "swift-log")],
             path: "Tests/TestSupport", swiftSettings: settings),
         // Real servers, clients, networks, and the daemon as a process.
         .target(
             name: "TestServers",
             dependencies: [
-                "DNSWire", "HTTPDNS", "Platform", "Scheduling", "TestSupport", "Upstreams",
+                "DNSWire", "HTTPDNS", "Platform", "TestSupport", "Upstreams",
             ],
             path: "Tests/TestServers", swiftSettings: settings),
         // Sources on the manual clock.
         .target(
-            name: "TestUpstreams", dependencies: ["DNSResolver", "DNSWire", "Scheduling"], path: "Tests/TestUpstreams",
+            name: "TestUpstreams", dependencies: ["DNSResolver", "DNSWire"], path: "Tests/TestUpstreams",
             swiftSettings: settings),
         .target(
             name: "CSQLiteFaults", path: "Tests/CSQLiteFaults", linkerSettings: [.linkedLibrary("sqlite3")]),
     ]
         + [
-            ("Scheduling", []), ("DNSWire", []), ("DNSCache", ["DNSWire", "Scheduling"]),
-            ("DiskCache", ["CSQLiteFaults", "TestServers", "DNSCache", "DNSWire", "Platform", "Scheduling"]),
+            ("DNSWire", []), ("DNSCache", ["DNSWire"]),
+            ("DiskCache", ["CSQLiteFaults", "TestServers", "DNSCache", "DNSWire", "Platform"]),
             ("HTTPDNS", ["DNSWire", "Upstreams"]),
-            ("DNSResolver", ["DNSWire", "DNSCache", "Scheduling", "TestUpstreams"]),
-            ("Platform", ["DNSWire", "HTTPDNS", "Scheduling", .product(name: "Logging", package: "swift-log")]),
+            ("DNSResolver", ["DNSWire", "DNSCache", "TestUpstreams"]),
+            ("Platform", ["DNSWire", "HTTPDNS", .product(name: "Logging", package: "swift-log")]),
             (
                 "Upstreams",
                 [
-                    "COpenSSL", "DNSWire", "DNSResolver", "HTTPDNS", "Platform", "Scheduling", "TestServers",
+                    "COpenSSL", "DNSWire", "DNSResolver", "HTTPDNS", "Platform", "TestServers",
                     "TestUpstreams",
                 ]
             ),
             (
                 "DNSServer",
                 [
-                    "CNghttp2", "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "Platform", "Scheduling",
+                    "CNghttp2", "COpenSSL", "CSystem", "DNSWire", "DNSCache", "DNSResolver", "Platform",
                     "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
             ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform"]),
-            ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform", "Scheduling"]),
+            ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(
                 name: name + "Tests",
@@ -148,13 +147,13 @@ let package = Package(
         } + [
             // In every state: the release build of these visits millions.
             .testTarget(
-                name: "RaceTests", dependencies: ["DNSResolver", "Scheduling"], exclude: ["Vectors.json"],
+                name: "RaceTests", dependencies: ["DNSResolver", "DNSWire"], exclude: ["Vectors.json"],
                 swiftSettings: settings),
             .testTarget(
                 name: "HttpdnsdTests",
                 dependencies: [
                     "httpdnsd", "Admin", "Configuration", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS",
-                    "Platform", "Scheduling", "TestServers", "TestSupport", "Upstreams",
+                    "Platform", "TestServers", "TestSupport", "Upstreams",
                 ],
                 swiftSettings: settings),
             .testTarget(
@@ -171,7 +170,7 @@ let package = Package(
                 name: "FuzzTests",
                 dependencies: [
                     "Admin", "COpenSSL", "CSystem", "Configuration", "DNSCache", "DNSResolver", "DNSServer", "DNSWire",
-                    "DiskCache", "HTTPDNS", "Platform", "Scheduling", "Upstreams",
+                    "DiskCache", "HTTPDNS", "Platform", "Upstreams",
                 ],
                 path: "Fuzz", exclude: ["Corpus", "run"], swiftSettings: settings),
         ]
@@ -185,11 +184,11 @@ if Context.environment["HTTPDNSD_FIGURES"] != nil {
             name: name, dependencies: measured, path: "Benchmarks/\(name)", swiftSettings: settings)
     }
     package.targets += [
-        figures("HitRate", of: ["DNSCache", "DNSWire", "Scheduling"]),
-        figures("HitFigures", of: ["DNSCache", "DNSWire", "Platform", "Scheduling"]),
-        figures("DiskFigures", of: ["DNSCache", "DNSWire", "DiskCache", "Platform", "Scheduling"]),
-        figures("MissFigures", of: ["DNSCache", "DNSResolver", "DNSWire", "Platform", "Scheduling"]),
-        figures("TransferFigures", of: ["DNSWire", "HTTPDNS", "Platform", "Scheduling", "Upstreams"]),
+        figures("HitRate", of: ["DNSCache", "DNSWire"]),
+        figures("HitFigures", of: ["DNSCache", "DNSWire", "Platform"]),
+        figures("DiskFigures", of: ["DNSCache", "DNSWire", "DiskCache", "Platform"]),
+        figures("MissFigures", of: ["DNSCache", "DNSResolver", "DNSWire", "Platform"]),
+        figures("TransferFigures", of: ["DNSWire", "HTTPDNS", "Platform", "Upstreams"]),
     ]
 }
 

@@ -4,7 +4,6 @@
 // accessed.
 
 import DNSWire
-import Scheduling
 
 @testable import DNSCache
 

@@ -8,7 +8,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import HTTPDNS
-import Scheduling
 
 func fuzzControlRequest(_ input: [UInt8]) {
     let request = HTTPServerRequest(script: input)

@@ -5,7 +5,6 @@
 import CSystem.Linux
 import DNSWire
 import Glibc
-import Scheduling
 
 @testable import DNSCache
 

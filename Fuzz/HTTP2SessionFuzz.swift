@@ -5,7 +5,6 @@
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 @testable import Upstreams
 
 func fuzzHTTP2Session(_ input: [UInt8]) {

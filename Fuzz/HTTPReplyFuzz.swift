@@ -3,7 +3,6 @@
 
 import DNSWire
 import HTTPDNS
-import Scheduling
 
 @testable import Upstreams
 

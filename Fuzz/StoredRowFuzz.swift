@@ -7,7 +7,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 @testable import DiskCache
-import Scheduling
 
 func fuzzStoredRow(_ input: [UInt8]) {
     guard let store = Store.shared else { preconditionFailure("no database in memory") }

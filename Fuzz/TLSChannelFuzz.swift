@@ -4,7 +4,7 @@
 
 import COpenSSL
 import Glibc
-import Scheduling
+import DNSWire
 @testable import Upstreams
 
 func fuzzTLSChannel(_ input: [UInt8]) {

@@ -3,7 +3,6 @@ import DNSWire
 import DiskCache
 import Glibc
 import Platform
-import Scheduling
 
 /// Measures the cache on disk: `DiskFigures [NAMES] [DIRECTORY]`. Defaults: 1,000,000 names in /var/tmp.
 ///

@@ -2,7 +2,6 @@ import DNSCache
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// Measures a look-up in the memory cache as a UDP thread makes it, without sockets: `HitFigures [ROUNDS]`.
 ///

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 
 /// The daemon's own cache, queried with real messages.
 struct DaemonCache: EvictionPolicy {

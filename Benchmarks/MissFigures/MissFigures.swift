@@ -3,7 +3,6 @@ import DNSResolver
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// Resolves names that are not in the cache as the daemon does, without sockets: the provider's replies are generated
 /// here.

@@ -2,7 +2,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 /// Fetches over HTTPS from a service on loopback as the daemon does, without the rest of the daemon, and prints the CPU

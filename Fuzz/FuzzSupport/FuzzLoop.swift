@@ -1,5 +1,5 @@
 @testable import Platform
-import Scheduling
+import DNSWire
 
 /// An event loop whose thread is the fuzzer's. It never runs.
 let fuzzLoop: EventLoop = {

@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// One entry in a store's memory: an `EntryHeader`, the key, the body, and the offsets of the body's TTLs.
 ///

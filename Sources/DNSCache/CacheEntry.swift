@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// A copy of a cache entry.
 public struct CacheEntry: Equatable, Sendable {

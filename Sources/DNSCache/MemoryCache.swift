@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The cached answers, shared by all threads and bounded in bytes.
 ///

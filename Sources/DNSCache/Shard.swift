@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// One shard of the cache, used under one lock; implements the eviction.
 ///

@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// Looks names up without a waiting client, a few at a time, so that clients' queries come first.
 @Loop

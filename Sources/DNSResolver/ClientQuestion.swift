@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// One client's question, as the server passes it to the resolver. An object: every step that waits refers to it.
 public final class ClientQuestion: Sendable {

@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// Resolves one question from the cache miss to the answer (Documentation/Architecture.md, steps 5 to 14).
 @Loop

@@ -1,5 +1,4 @@
 public import DNSWire
-import Scheduling
 
 /// An event for the operators of the server; the composition logs it. What has happened: `description`.
 public enum ResolverEvent: Hashable, Sendable {

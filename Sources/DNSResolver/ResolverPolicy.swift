@@ -1,5 +1,4 @@
 public import DNSWire
-import Scheduling
 
 /// What a policy has that the one before had not.
 public enum PolicyChange {

@@ -1,7 +1,6 @@
 public import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import Synchronization
 
 /// The configuration's rules about clients: which ones are answered, and which client networks services receive.

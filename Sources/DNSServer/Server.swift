@@ -2,7 +2,6 @@ public import DNSCache
 public import DNSResolver
 public import DNSWire
 public import Platform
-public import Scheduling
 
 /// The DNS server: UDP threads that answer from the cache, TCP connections on the loop, and the queries that wait for
 /// the resolver.

@@ -1,5 +1,5 @@
 import Platform
-import Scheduling
+import DNSWire
 
 /// The limits of the server, whatever clients do.
 public struct ServerLimits: Sendable {

@@ -1,7 +1,6 @@
 public import DNSCache
 public import DNSWire
 public import Platform
-public import Scheduling
 import Synchronization
 
 /// The memory cache's answers on disk, so that they are available after a restart or a crash, and without a network.

@@ -1,7 +1,6 @@
 import DNSCache
 import DNSWire
 import Platform
-import Scheduling
 import Synchronization
 
 extension DiskCache {

@@ -1,6 +1,5 @@
 import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.
 public enum StoredRoute: UInt16, Hashable, Sendable {

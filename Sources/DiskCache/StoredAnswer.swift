@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-import Scheduling
 
 /// An answer as stored in the file; independent of the process that wrote it.
 public struct StoredAnswer: Equatable, Sendable {

@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// The two clocks of answers' ages: the boot clock, used while the process runs, and the time of day, used across
 /// restarts.

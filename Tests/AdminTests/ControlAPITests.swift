@@ -2,7 +2,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import HTTPDNS
-import Scheduling
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 
 /// An instant, in seconds of the boot clock.
 func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 import TestSupport
 import TestUpstreams
 import Testing

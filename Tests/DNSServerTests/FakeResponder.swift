@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSServer
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

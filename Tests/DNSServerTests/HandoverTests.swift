@@ -1,7 +1,7 @@
 import CSystem.Linux
 import DNSResolver
 import Glibc
-import Scheduling
+import DNSWire
 import TestServers
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Dispatch
-import Scheduling
+import DNSWire
 
 /// Blocks the loop, so that a test can observe the server while the loop is behind.
 final class LoopGate: Sendable {

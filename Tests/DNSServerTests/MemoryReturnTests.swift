@@ -2,7 +2,7 @@ import DNSCache
 import DNSResolver
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 import TestServers
 import TestSupport
 import Testing

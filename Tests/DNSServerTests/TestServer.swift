@@ -4,7 +4,6 @@ import DNSWire
 import Glibc
 import Logging
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import DNSCache
 import DNSWire
 import Dispatch
 import Foundation
-import Scheduling
 import Synchronization
 import TestSupport
 import Testing

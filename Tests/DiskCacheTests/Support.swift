@@ -4,7 +4,6 @@ import Dispatch
 import Foundation
 import Glibc
 import Platform
-import Scheduling
 import Synchronization
 import TestSupport
 import Testing

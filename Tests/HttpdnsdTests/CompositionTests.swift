@@ -3,7 +3,6 @@ import DNSResolver
 import DNSWire
 import Foundation
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import Configuration
 import DNSServer
 import DNSWire
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

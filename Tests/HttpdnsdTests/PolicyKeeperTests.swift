@@ -2,7 +2,7 @@ import Admin
 import Configuration
 import Foundation
 import Platform
-import Scheduling
+import DNSWire
 import Synchronization
 import TestServers
 import TestSupport

@@ -1,5 +1,5 @@
 import DNSResolver
-import Scheduling
+import DNSWire
 
 /// Plays a vector to a race, as what runs a race would: it has the records, and a cache.
 struct Replay {

@@ -1,5 +1,5 @@
 import DNSResolver
-import Scheduling
+import DNSWire
 
 /// Visits every state that a race may reach in a world, each once, the ones of few events first, and judges each step.
 struct Search {

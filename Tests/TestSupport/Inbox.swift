@@ -1,5 +1,5 @@
 package import Platform
-package import Scheduling
+package import DNSWire
 
 /// Collects what callbacks on the loop report, and lets a test wait for it.
 @Loop

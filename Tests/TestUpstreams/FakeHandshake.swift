@@ -1,6 +1,5 @@
 package import DNSResolver
 package import DNSWire
-package import Scheduling
 
 /// The servers of TLS handshakes, on the test's clock.
 @Loop

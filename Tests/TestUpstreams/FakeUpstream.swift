@@ -1,6 +1,5 @@
 package import DNSResolver
 package import DNSWire
-package import Scheduling
 
 /// How a fake source treats one question.
 package enum FakeBehaviour: Sendable {

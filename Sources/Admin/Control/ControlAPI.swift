@@ -1,7 +1,6 @@
 public import DNSServer
-import DNSWire
+public import DNSWire
 public import Platform
-public import Scheduling
 
 /// The running server, as read and controlled by the control API.
 @Loop

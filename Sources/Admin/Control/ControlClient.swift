@@ -2,7 +2,6 @@ import DNSWire
 import Glibc
 public import HTTPDNS
 import Platform
-import Scheduling
 
 /// The client of the control API for the commands: one request after the other over the server's Unix socket. Blocks.
 public struct ControlClient {

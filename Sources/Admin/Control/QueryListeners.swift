@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The clients that are sent the answered queries. While there are none, nothing need be passed to it.
 @Loop

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The names that are asked for most, in the last 10 to 20 minutes. Only where the operator lets names be seen.
 public struct HottestNames: Sendable {

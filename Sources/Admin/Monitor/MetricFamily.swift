@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// The kind of a family, by the word of its TYPE line.
 public enum MetricKind: String, Sendable {

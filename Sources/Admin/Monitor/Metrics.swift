@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 
 /// The metrics whose values `status` has, in order. Documentation/Monitoring.md has a line for each.
 public enum Metrics {

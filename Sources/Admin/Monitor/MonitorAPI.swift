@@ -2,7 +2,6 @@ public import DNSServer
 public import DNSWire
 import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// The running server, as read by the monitoring interface.
 @Loop

@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// What the server counted in the last hour, in steps of 30 seconds, and in the last day, in steps of 12 minutes: charts begin
 /// before the page is opened, and the verdict knows the last five minutes.

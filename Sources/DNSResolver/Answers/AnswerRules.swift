@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 import Synchronization
 
 /// Which cached answers may be used: under the policy in force, on the present network, for a question that takes a

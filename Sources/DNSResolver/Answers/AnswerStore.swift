@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// The resolver's view of the memory cache: which answers may still be used, and in which form answers are cached.
 @Loop

@@ -1,6 +1,5 @@
 import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// Addresses that users have reported as bad: they are deprioritized (moved to the end) in every answer that holds
 /// them, until the report has faded.

@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// Walks over the whole cache, in steps between which the loop does its other work.
 @Loop

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The cache of resolution failures: questions that no source could answer lately are not asked again for 1, 2, then
 /// 5 s (RFC 9520 section 3.2).

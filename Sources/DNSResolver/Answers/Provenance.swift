@@ -1,6 +1,5 @@
 public import DNSCache
 public import DNSWire
-public import Scheduling
 
 extension HijackedAddress {
     /// One line of `key=value` words on an address that LocalDNS gave and that is not the name's; the reason is last.

@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// The source of an answer, by its index in the policy that asked.
 public enum Source: Hashable, Sendable {

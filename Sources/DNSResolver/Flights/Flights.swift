@@ -1,6 +1,5 @@
 import DNSCache
 public import DNSWire
-public import Scheduling
 
 /// The flights under way, by the policy in force: where equal questions meet, and what keeps one client network from causing
 /// too many of them.

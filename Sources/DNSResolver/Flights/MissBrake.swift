@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// Limits the misses that one client network causes at the providers, which bill each
 /// (Documentation/Decisions/0028-miss-brake.md).

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// Names that mean the same everywhere and are answered locally: forwarding such queries would leak, or return
 /// misleading answers (RFC 6761, 6303, 6762, 7686, 7793, 8375, 8880, 9462, 9476, 9665).

@@ -1,5 +1,4 @@
-import DNSWire
-public import Scheduling
+public import DNSWire
 
 /// Probes the addresses of providers: those that are suspect, and those in backoff once their pause is over.
 ///

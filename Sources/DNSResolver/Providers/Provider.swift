@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// One HTTPDNS service as configured: for which names it is asked, and at which addresses.
 @Loop

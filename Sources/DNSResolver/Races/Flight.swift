@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 
 /// The race for a name under way, and the clients that wait for it: turns the effects of `Race` into questions, checks, stored
 /// answers and replies.

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 
 /// What is known of the name of a flight: its line of sources, what they have said of each type, what is stored of that, and
 /// what clients get. What a flight asks by knows this alone.

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 
 /// One type of a flight: what its sources have answered, and what its clients were given. An object: each step refers to it.
 @Loop

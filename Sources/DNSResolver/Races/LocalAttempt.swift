@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// One type's question of a flight to LocalDNS, or to the servers of a `forward` entry, and the checks of the addresses that
 /// it brings.

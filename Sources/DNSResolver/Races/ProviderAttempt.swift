@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// One request of a flight at an address of a provider.
 @Loop

@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 /// The look-up among shared answers before a flight asks its first provider, and the turn to ask that goes with it.
 @Loop

@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// The race for one name: which source is asked, when, and what each client gets (Documentation/Strategy.md, whose sections are
 /// named here).

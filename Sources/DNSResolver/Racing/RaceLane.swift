@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 
 /// One type's part of a race: what is known of it.
 public struct RaceLane: Hashable, Sendable {

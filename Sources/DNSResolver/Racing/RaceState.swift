@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 
 /// Where a race stands: what is known of each type, where each source is with it, and what follows of that: the best answer, and
 /// whether a better one may come (Documentation/Strategy.md, whose sections are named here).

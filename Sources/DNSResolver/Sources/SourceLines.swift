@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The sources of a policy, and the line of them that each name has (Documentation/Strategy.md, sections 1 and 2).
 @Loop

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// What can be asked: one address of a provider, or LocalDNS, or the servers of a `forward` entry, which do their own retries.
 @Loop

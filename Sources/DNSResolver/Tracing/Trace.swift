@@ -1,6 +1,5 @@
 import DNSCache
-import DNSWire
-public import Scheduling
+public import DNSWire
 
 /// The story of one question, step by step, on an operator's request. Any other question has none, and a step
 /// then costs the test for it.

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// The certificate checks of the addresses that LocalDNS gives for protected names (Documentation/Strategy.md, section 4):
 /// a queue in which equal checks share one handshake, and a cache of verdicts.

@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 extension AddressVerdict {
     /// Whether a certificate decided it: then it holds for minutes, also over a restart.

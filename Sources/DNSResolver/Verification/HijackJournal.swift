@@ -1,5 +1,4 @@
 public import DNSWire
-public import Scheduling
 
 /// A journal of detected forgeries: addresses that LocalDNS gave for protected names and whose certificates are not the
 /// names'.

@@ -1,5 +1,4 @@
-import DNSWire
-public import Scheduling
+public import DNSWire
 
 /// This host's time of day, and whether it can be right.
 ///

@@ -2,7 +2,6 @@ public import DNSWire
 import Glibc
 import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// What is served over HTTP at some listeners, and to which clients.
 @Loop

@@ -1,6 +1,5 @@
 public import DNSWire
 import HTTPDNS
-public import Scheduling
 
 /// Decides about the tokens that clients send, and brakes those that guess.
 ///

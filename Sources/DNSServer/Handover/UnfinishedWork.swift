@@ -2,7 +2,6 @@ import CSystem.Linux
 import DNSWire
 import Glibc
 public import Platform
-import Scheduling
 
 /// What a server had begun when another process took over: the queries without a response, and the TCP connections.
 public struct UnfinishedWork: Sendable {

@@ -1,7 +1,6 @@
 public import DNSResolver
 public import DNSWire
 public import Platform
-import Scheduling
 import Synchronization
 
 /// Passes every answered query to a handler, while queries are logged or have listeners, and all messages to dnstap.

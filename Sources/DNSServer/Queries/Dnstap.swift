@@ -3,7 +3,6 @@ import CSystem.Linux
 public import DNSWire
 import Glibc
 public import Platform
-import Scheduling
 
 /// Sends every query of clients and every response to a collector of dnstap (https://dnstap.info), in the background.
 ///

@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 import Synchronization
 
 /// A bounded queue by which other threads pass values to the loop, which receives them in batches.

@@ -2,7 +2,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// The queries that wait for the resolver: each gets exactly one response, in time.
 @Loop

@@ -2,7 +2,6 @@ import DNSCache
 public import DNSResolver
 public import DNSWire
 import Platform
-public import Scheduling
 
 /// One query that waits for the resolver.
 @Loop

@@ -2,7 +2,6 @@ import DNSCache
 import DNSResolver
 public import DNSWire
 import Platform
-import Scheduling
 
 /// Handles every query, over each transport: message rules, access list, cache.
 ///

@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 
 /// The rule for overload: how long queries wait for the loop decides.
 ///

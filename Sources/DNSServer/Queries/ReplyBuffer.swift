@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 
 /// Composes the responses that travel over connections, in memory that has room for the longest one.
 ///

@@ -1,6 +1,6 @@
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 
 /// One accepted connection at the level of bytes, plain or encrypted: reads and writes that do not wait.
 @Loop

@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// Answers the queries that come over connections, whatever these speak.
 @Loop

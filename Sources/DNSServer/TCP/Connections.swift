@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// The open connections of one kind, such as plain or encrypted, of all its listeners, and their shared state.
 @Loop

@@ -1,5 +1,5 @@
 import Platform
-import Scheduling
+import DNSWire
 
 /// Accepts the connections to one address.
 @Loop

@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 
 /// A connection over which requests are answered, whatever it speaks: reads what may be handled, has it handled in its turn,
 /// and writes what the client takes.

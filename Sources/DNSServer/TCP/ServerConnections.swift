@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 
 /// What a server serves over connections: the listeners, and the tables of the connections that these accept.
 @Loop

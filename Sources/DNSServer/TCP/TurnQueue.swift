@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 
 /// The turns of what takes the loop long for a connection: a step of its handshake, a miss, another request over HTTP.
 ///

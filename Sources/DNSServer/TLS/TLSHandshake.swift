@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// A client that has connected to an encrypted listener: the header of its proxy, if it comes from one, its ClientHello, and
 /// its handshake. Then another connection takes its place.

@@ -1,7 +1,7 @@
 import COpenSSL
 import CSystem.Linux
 import Platform
-import Scheduling
+import DNSWire
 
 /// The server's side of a TLS connection on its socket.
 ///

@@ -2,7 +2,6 @@ import CSystem.Linux
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// The return path of a late response over UDP: from the address and port to which the query was sent.
 struct DatagramPath: Sendable {

@@ -3,7 +3,6 @@ import DNSCache
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import Synchronization
 
 /// A thread that receives the queries of one UDP socket in batches and answers the hits.

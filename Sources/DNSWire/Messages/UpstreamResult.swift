@@ -1,5 +1,3 @@
-public import Scheduling
-
 /// A question to an upstream: a provider, LocalDNS, or the servers of a `forward` entry.
 public struct UpstreamQuestion: Hashable, Sendable {
     /// Lower-cased.

@@ -1,7 +1,7 @@
 import Glibc
 import HTTPDNS
 import Logging
-import Scheduling
+import DNSWire
 import Synchronization
 
 /// The format of log lines.

@@ -1,4 +1,4 @@
-public import Scheduling
+public import DNSWire
 
 /// Timers by due time, the earliest first; equal ones in the order in which they were added.
 ///

@@ -1,7 +1,6 @@
 import CSystem.Linux
 public import DNSWire
 import Glibc
-public import Scheduling
 
 /// Finds which addresses are unreachable because the interface of their route has no carrier.
 ///

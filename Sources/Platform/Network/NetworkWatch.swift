@@ -1,7 +1,6 @@
 import CSystem.Linux
-import DNSWire
+public import DNSWire
 import Glibc
-public import Scheduling
 
 /// Reports when the host's network has changed: an address or a route was added or removed, a link went up or down.
 ///

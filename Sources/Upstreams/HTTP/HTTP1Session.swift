@@ -1,7 +1,6 @@
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// HTTP/1.1 on one connection with a service (RFC 9112): one request at a time, and its reply.
 ///

@@ -1,7 +1,6 @@
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// What a connection speaks once it is made: requests and received bytes go in, bytes and ended streams come out.
 protocol HTTPSession: AnyObject {

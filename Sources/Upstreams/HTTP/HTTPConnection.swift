@@ -1,7 +1,6 @@
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// One connection to a service: by HTTP/2, as whose streams requests share it, or by HTTP/1.1 for one request at a time.
 ///

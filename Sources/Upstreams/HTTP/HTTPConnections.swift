@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// Connections to one address of a service, and the requests that are on them or wait for one being made.
 ///

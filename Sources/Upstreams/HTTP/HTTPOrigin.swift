@@ -3,7 +3,6 @@ public import DNSWire
 import Glibc
 import HTTPDNS
 public import Platform
-import Scheduling
 
 /// One address of an HTTP service: where to connect, and the service's names there.
 public struct HTTPOrigin: Hashable, Sendable {

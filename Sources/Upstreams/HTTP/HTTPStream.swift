@@ -1,7 +1,6 @@
 import DNSWire
 import Glibc
 import HTTPDNS
-import Scheduling
 
 /// One request on a connection, and its reply as far as it has been received.
 ///

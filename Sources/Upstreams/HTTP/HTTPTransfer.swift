@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// One request in progress: queued, or on a connection.
 @Loop

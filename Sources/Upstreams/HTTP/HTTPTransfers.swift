@@ -2,7 +2,6 @@ import DNSResolver
 public import DNSWire
 public import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// All HTTP requests to one address of a service, on the address's own connections.
 ///

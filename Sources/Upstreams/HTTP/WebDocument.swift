@@ -2,7 +2,6 @@ import DNSResolver
 public import DNSWire
 public import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// A document at an https URL, fetched again from time to time.
 ///

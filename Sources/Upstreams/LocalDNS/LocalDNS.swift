@@ -1,7 +1,6 @@
 public import DNSResolver
 public import DNSWire
 public import Platform
-public import Scheduling
 
 /// The network's own resolvers, or those of a `forward` entry.
 ///

@@ -1,7 +1,6 @@
 import DNSResolver
-import DNSWire
+public import DNSWire
 import Platform
-public import Scheduling
 
 /// What the queries to the servers of one LocalDNS need and share.
 struct LocalDNSEnvironment: Sendable {

@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// The state of one server: whether it is silent, and whether it supports EDNS and UDP.
 @Loop

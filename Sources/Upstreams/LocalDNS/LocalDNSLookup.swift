@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// The lookup of one question of one type at the servers, until one of them answers.
 ///

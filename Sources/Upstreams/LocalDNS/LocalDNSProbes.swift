@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// What is known of one server of a LocalDNS, and the probes that decide it.
 ///

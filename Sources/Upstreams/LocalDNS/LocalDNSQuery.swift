@@ -1,7 +1,6 @@
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// How a server is queried.
 struct LocalDNSWay: Equatable {

@@ -1,6 +1,5 @@
 public import DNSResolver
 public import DNSWire
-public import Scheduling
 
 /// Finds out by which prefix the network translates IPv4 addresses: LocalDNS is asked for AAAA of ipv4only.arpa (RFC 7050), at
 /// the start, in another network, and before the answer's time is over.

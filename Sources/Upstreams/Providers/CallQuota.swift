@@ -1,5 +1,5 @@
 public import DNSResolver
-import Scheduling
+import DNSWire
 
 /// The calls that were sent to a provider today and this month, their limits, and what the vendor bills for them. Days and
 /// months begin at 00:00 UTC.

@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// One address of an HTTPDNS provider.
 @Loop

@@ -2,7 +2,6 @@ public import DNSResolver
 public import DNSWire
 import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// One configured HTTPDNS provider: a service's wire format, and the addresses where it is reached.
 @Loop

@@ -1,6 +1,5 @@
 import DNSResolver
 import DNSWire
-import Scheduling
 
 /// The addresses of a service's host, from `HostSources`.
 ///

@@ -1,6 +1,5 @@
 public import DNSResolver
-import DNSWire
-public import Scheduling
+public import DNSWire
 
 /// What hosts of services are looked up by: the providers whose own addresses are known, in their order, and LocalDNS
 /// last. Never by ourselves, since we may need the service to answer.

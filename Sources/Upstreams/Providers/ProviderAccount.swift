@@ -1,7 +1,6 @@
 public import DNSResolver
-import DNSWire
+public import DNSWire
 import HTTPDNS
-public import Scheduling
 
 /// State shared by all addresses of a provider: the service's time, the quota of calls, and how long its answers took.
 @Loop

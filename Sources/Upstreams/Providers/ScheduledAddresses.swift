@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 public import HTTPDNS
 public import Platform
-import Scheduling
 
 /// The scheduling call of a provider, which returns the addresses to use.
 public struct ScheduleSettings: Sendable {

@@ -1,7 +1,6 @@
 import DNSWire
 public import HTTPDNS
 import Platform
-import Scheduling
 
 /// One connection to a Redis: commands go out as they come (pipelined), and replies are matched to them in order.
 @Loop

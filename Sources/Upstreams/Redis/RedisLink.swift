@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 
 /// The way to a Redis: finds its addresses, holds one connection, and sends nothing for a while when that fails.
 ///

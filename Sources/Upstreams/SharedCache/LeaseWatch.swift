@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 
 /// What servers that ask publish: that they are done. One connection for all channels, of which each has subscribers only
 /// while a question waits there, so that a server hears of no other's questions.

@@ -2,7 +2,6 @@ public import DNSCache
 public import DNSResolver
 public import DNSWire
 import Platform
-public import Scheduling
 
 /// One look-up in Redis: reads the value; when there is none, takes the lease to ask, or waits while another server has it.
 ///

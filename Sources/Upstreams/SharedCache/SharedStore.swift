@@ -1,7 +1,6 @@
-import DNSWire
+public import DNSWire
 public import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// How a fleet's shared cache is used.
 public struct SharedStoreSettings: Hashable, Sendable {

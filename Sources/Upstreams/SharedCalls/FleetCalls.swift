@@ -1,6 +1,5 @@
 public import DNSResolver
-import DNSWire
-public import Scheduling
+public import DNSWire
 
 /// The calls to one provider as a fleet counts them, in Redis: `daily_limit` and `monthly_limit` hold for all servers
 /// together.

@@ -4,7 +4,6 @@ public import DNSWire
 import Glibc
 import HTTPDNS
 public import Platform
-public import Scheduling
 
 /// TLS handshakes with any server, to check whether its certificate is valid for a name. Nothing is sent after the
 /// handshake. Each has its own connection, which is closed at its end.

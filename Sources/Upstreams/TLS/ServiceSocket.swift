@@ -2,7 +2,6 @@ import CSystem.Linux
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// A connection to a service on its socket, by TLS or plainly: connects, opens a proxy's tunnel if there is one, then reads
 /// and writes.

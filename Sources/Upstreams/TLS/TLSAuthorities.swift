@@ -3,7 +3,6 @@ import CSystem.Linux
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 
 /// The trust anchors (certificate authorities) for a service's certificate, read from a file, and what else all connections
 /// have in common that use it: each with a context of its own would cost 150 us more.

@@ -2,7 +2,6 @@ import COpenSSL
 import DNSResolver
 import DNSWire
 import HTTPDNS
-import Scheduling
 
 /// The client side of a TLS connection without its socket: the caller moves encrypted bytes between it and the network.
 ///

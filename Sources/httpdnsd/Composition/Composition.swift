@@ -6,7 +6,6 @@ import Glibc
 import HTTPDNS
 import Logging
 import Platform
-import Scheduling
 import Upstreams
 
 /// The one place where the sources are put together, from one configuration.

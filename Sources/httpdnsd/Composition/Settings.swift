@@ -5,7 +5,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 // What the configuration says, in the terms of the parts.

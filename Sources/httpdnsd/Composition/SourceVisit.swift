@@ -6,7 +6,6 @@ import DNSWire
 import HTTPDNS
 import Logging
 import Platform
-import Scheduling
 import Upstreams
 
 extension Composition {

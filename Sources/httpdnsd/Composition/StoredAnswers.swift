@@ -7,7 +7,6 @@ import DiskCache
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 // Where answers are stored beside memory: the shared cache, the disk, and what the policy is called there: texts that change

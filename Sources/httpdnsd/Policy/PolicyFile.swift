@@ -3,7 +3,7 @@ import DNSResolver
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
+import DNSWire
 import Upstreams
 
 /// The signed policy that was taken last, in a file beside the cache, or without one beside the control socket, and its entity

@@ -4,7 +4,7 @@ import DNSResolver
 import Glibc
 import Logging
 import Platform
-import Scheduling
+import DNSWire
 
 /// The signed policy of this machine: fetched, verified, stored beside the cache, and in force until it expires.
 ///

@@ -8,7 +8,6 @@ import DiskCache
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 /// What tells of the service, and takes commands: for the control API and for monitors. Without either DNS is served all the same.

@@ -8,7 +8,6 @@ import DiskCache
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 /// What serves: the server, the resolver, the cache and the sources, by the configuration and the policy in force.

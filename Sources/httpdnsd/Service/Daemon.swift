@@ -4,7 +4,6 @@ import DNSWire
 import Glibc
 import Logging
 import Platform
-import Scheduling
 
 /// The life of the server: bind, give up root, serve, drain.
 final class Daemon {

@@ -4,7 +4,6 @@ import DNSServer
 import DNSWire
 import Logging
 import Platform
-import Scheduling
 
 /// The collector of dnstap: the log tells when it comes or goes, and when messages are dropped although it is there.
 @Loop

@@ -4,7 +4,6 @@ import DNSWire
 import DiskCache
 import Glibc
 import Platform
-import Scheduling
 import Upstreams
 
 /// What the daemon learns beside answers: stored, and found by a restart.

@@ -4,7 +4,6 @@ import DNSResolver
 import DNSWire
 import Logging
 import Platform
-import Scheduling
 import Upstreams
 
 /// Has the service follow the network: its resolvers and search list, the prefix by which IPv4 addresses are reached where

@@ -6,7 +6,6 @@ import DNSWire
 import Glibc
 import Logging
 import Platform
-import Scheduling
 import Upstreams
 
 /// What people see of single queries: in the log, where that is configured, as listeners of the control API, and on the page

@@ -2,7 +2,7 @@ import Admin
 import DNSServer
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 
 /// How a process takes the place of a server that runs (`serve --replace`), and what both say to each other.
 ///

@@ -5,7 +5,7 @@ import DiskCache
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
+import DNSWire
 import Upstreams
 
 /// The server while it runs: everything that happens on the loop between start and exit.

@@ -5,7 +5,7 @@ import DNSServer
 import DiskCache
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 
 /// What changes the service while it runs: a reload of the configuration, the signed policy, the network, and the switch.
 @Loop

@@ -7,7 +7,6 @@ import DNSWire
 import DiskCache
 import Glibc
 import Platform
-import Scheduling
 import Upstreams
 
 // What `status` and `/metrics` say, put together from what serves and what changes it.

@@ -6,7 +6,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import Upstreams
 
 /// What came of a request in a vendor's form.

@@ -3,7 +3,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 
 /// Answers requests in the vendors' forms: their questions go the way of all queries, through the cache and the resolver,
 /// with the same access list and limits.

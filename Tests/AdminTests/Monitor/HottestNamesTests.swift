@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 import Testing
 
 @testable import Admin

@@ -1,6 +1,5 @@
 import DNSServer
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

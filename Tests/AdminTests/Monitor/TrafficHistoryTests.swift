@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import DNSCache
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import DNSWire
 import TestUpstreams
-import Scheduling
 import TestSupport
 import Testing
 

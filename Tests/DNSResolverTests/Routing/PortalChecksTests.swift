@@ -1,7 +1,6 @@
 import DNSCache
 import TestUpstreams
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

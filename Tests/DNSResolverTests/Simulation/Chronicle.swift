@@ -1,6 +1,5 @@
 import DNSResolver
 import DNSWire
-import Scheduling
 import TestSupport
 
 /// Record of all that happened in a simulated world, read by the oracle.

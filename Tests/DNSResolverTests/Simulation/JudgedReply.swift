@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 import TestSupport
 
 /// One reply to an honest client, or an attacker, and what the oracle judges it by.

@@ -1,6 +1,5 @@
 @testable import DNSResolver
 import DNSWire
-import Scheduling
 import TestSupport
 
 /// A server of a simulated world: a LocalDNS, the servers of a `[[forward]]`, or one address of a provider.

@@ -1,5 +1,4 @@
 import DNSWire
-import Scheduling
 
 // What Documentation/Strategy.md promises a client, by its sections, with its numbers as literals. Which source is asked
 // when, and how long answers are used within their limits, is left to the program, of which nothing is known here.

@@ -1,5 +1,5 @@
 import Foundation
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import DNSCache
 import TestUpstreams
 import DNSResolver
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

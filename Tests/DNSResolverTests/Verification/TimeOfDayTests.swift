@@ -1,7 +1,6 @@
 import DNSCache
 import DNSResolver
 import DNSWire
-import Scheduling
 import TestSupport
 import TestUpstreams
 import Testing

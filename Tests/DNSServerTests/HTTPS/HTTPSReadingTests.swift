@@ -1,6 +1,6 @@
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import Foundation
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 import Platform
-import Scheduling
+import DNSWire
 
 @testable import DNSServer
 

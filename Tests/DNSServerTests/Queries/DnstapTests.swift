@@ -1,7 +1,6 @@
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import CSystem.Linux
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import DNSCache
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 import Synchronization
 import TestServers
 import TestSupport

@@ -1,7 +1,6 @@
 import CSystem.Linux
 import DNSWire
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import DNSWire
 import Dispatch
 import Glibc
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

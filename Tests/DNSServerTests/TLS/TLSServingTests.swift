@@ -1,6 +1,5 @@
 import DNSWire
 import Platform
-import Scheduling
 import TestServers
 import Testing
 

@@ -2,7 +2,7 @@ import COpenSSL
 import TestServers
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 import Testing
 
 @testable import DiskCache

@@ -1,6 +1,5 @@
 import DNSCache
 import DNSWire
-import Scheduling
 import Synchronization
 import TestServers
 import TestSupport

@@ -2,7 +2,6 @@ import Foundation
 import DNSWire
 import Glibc
 import Platform
-import Scheduling
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Logging
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import Platform
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import CSystem.Linux
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 import Synchronization
 import TestSupport
 import Testing

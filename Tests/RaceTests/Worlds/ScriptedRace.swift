@@ -1,5 +1,5 @@
 import DNSResolver
-import Scheduling
+import DNSWire
 
 /// A race played to its end, or to a time: events at milliseconds, and what came of them.
 struct ScriptedRace {

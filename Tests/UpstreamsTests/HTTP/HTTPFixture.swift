@@ -1,7 +1,6 @@
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

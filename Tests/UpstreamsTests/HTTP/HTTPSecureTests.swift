@@ -4,7 +4,6 @@ import Foundation
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import TestUpstreams

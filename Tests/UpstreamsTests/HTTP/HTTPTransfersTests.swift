@@ -2,7 +2,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import HTTPDNS
-import Scheduling
+import DNSWire
 import Synchronization
 import TestServers
 import TestSupport

@@ -1,5 +1,5 @@
 import HTTPDNS
-import Scheduling
+import DNSWire
 import Testing
 
 @testable import Upstreams

@@ -1,6 +1,5 @@
 import DNSResolver
 import DNSWire
-import Scheduling
 import TestSupport
 import Testing
 

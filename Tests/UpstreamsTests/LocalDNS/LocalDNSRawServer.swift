@@ -1,6 +1,6 @@
 import Glibc
 import Platform
-import Scheduling
+import DNSWire
 import TestServers
 import TestSupport
 import Testing

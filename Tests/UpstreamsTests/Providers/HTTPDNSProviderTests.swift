@@ -3,7 +3,6 @@ import DNSWire
 import Foundation
 import HTTPDNS
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import TestUpstreams

@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import TestUpstreams

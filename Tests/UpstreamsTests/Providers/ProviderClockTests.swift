@@ -1,6 +1,6 @@
 import DNSResolver
 import HTTPDNS
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Platform
-import Scheduling
 import Synchronization
 import TestSupport
 import Testing

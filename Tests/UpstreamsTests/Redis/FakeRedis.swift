@@ -1,7 +1,6 @@
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 import TestSupport
 import TestUpstreams
 

@@ -4,7 +4,6 @@ import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import Scheduling
 import TestSupport
 import TestUpstreams
 import Testing

@@ -1,7 +1,7 @@
 import DNSResolver
 import HTTPDNS
 import Platform
-import Scheduling
+import DNSWire
 import TestSupport
 import TestUpstreams
 

@@ -1,5 +1,5 @@
 import DNSResolver
-import Scheduling
+import DNSWire
 import TestSupport
 import Testing
 

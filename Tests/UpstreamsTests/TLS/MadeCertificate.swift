@@ -2,7 +2,6 @@ import COpenSSL
 import DNSResolver
 import DNSWire
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@ import COpenSSL
 import DNSWire
 import Foundation
 import Platform
-import Scheduling
 import TestServers
 import TestSupport
 import Testing

@@ -1,4 +1,4 @@
-import Scheduling
+import DNSWire
 
 /// The response to an HTTP client's request.
 public struct HTTPServerResponse: Sendable {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Scheduling
+@testable import DNSWire
 
 struct InstantTests {
     private let first = Instant(nanoseconds: .min)
