@@ -6,9 +6,9 @@ import Synchronization
 /// The event loop, one thread, which waits for descriptors (epoll), timers (one timerfd) and other threads (one
 /// eventfd).
 ///
-/// A turn is: wait, read the clock, take a bounded part of what other threads posted, deliver ready descriptors, run the
-/// timers that were due before, run the jobs of `Loop.executor`, and then the work deferred to the turn's end. Without
-/// work it blocks with no time-out at all, so an idle process is never woken.
+/// A turn is: wait, read the clock, take a bounded part of what other threads posted, deliver ready descriptors, run due
+/// timers, run the jobs of `Loop.executor`, and then the work deferred to the turn's end. Without work it blocks
+/// with no time-out at all, so an idle process is never woken.
 @Loop
 @safe public final class EventLoop: LoopClock {
     /// Keys of our own two descriptors; a watch's key has a serial below `UInt32.max` in its upper half.
@@ -33,8 +33,6 @@ import Synchronization
     private var nextDue: Instant?
     /// The time for which the timerfd is set; nil: it is off.
     private var armed: Instant?
-    /// For how many turns timers that are due have waited for ready descriptors.
-    private var postponed = 0
     /// The work done in every turn.
     private var habits: [Habit] = []
     /// The work deferred to the end of this turn, and the buffer for the next one.
@@ -119,17 +117,22 @@ import Synchronization
     /// Waits unless there is work, then handles what has become ready. Returns whether jobs were left over.
     private func turn(hasJobs: Bool) -> Bool {
         let mayBlock = armTimer() && !hasJobs
-        let count = unsafe clinux_epoll_wait(watches.epoll.number, ready, mayBlock ? -1 : 0)
-        precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
+        let count = wait(mayBlock: mayBlock)
         turnCount &+= 1
-        let waitBegan = turnBegan
         turnBegan = .bootTime
         // Queries before responses: the query for a name's second address family is read before the first one is
         // answered NXDOMAIN.
         for habit in habits { habit.act() }
-        for index in 0..<max(0, Int(count)) { unsafe deliver(ready[index]) }
-        fireTimers(at: waitBegan, hasMore: count == CLINUX_READY_MAX)
+        deliver(count)
+        fireTimers()
         return endTurn(hasJobs: Loop.executor.runJobs())
+    }
+
+    /// Returns how many descriptors are ready, none when a signal arrived.
+    private func wait(mayBlock: Bool) -> Int {
+        let count = unsafe clinux_epoll_wait(watches.epoll.number, ready, mayBlock ? -1 : 0)
+        precondition(count >= 0 || count == -EINTR, "epoll_wait: error \(-count)")
+        return max(0, Int(count))
     }
 
     /// Does the work deferred to the turn's end. Returns whether the next turn has work already.
@@ -144,27 +147,29 @@ import Synchronization
         return isUnfinished || habits.contains { $0.hasMore() }
     }
 
-    private func deliver(_ event: clinux_ready) {
-        switch event.key {
-        case Self.wakeKey: break
-        case Self.timerKey: armed = nil
-        default: watches.deliver(event)
+    private func deliver(_ count: Int) {
+        for index in 0..<count {
+            let event = unsafe ready[index]
+            switch event.key {
+            case Self.wakeKey: break
+            case Self.timerKey: armed = nil
+            default: watches.deliver(event)
+            }
         }
     }
 
-    /// Runs the timers found due before the loop looked at its descriptors. So what came while the process was stopped, or
-    /// at work, goes before those that became due meanwhile.
-    ///
-    /// - Parameter hasMore: whether descriptors may be ready that were not delivered: all are in so many turns.
-    private func fireTimers(at instant: Instant, hasMore: Bool) {
-        guard let nextDue, nextDue <= instant else { return }
-        if hasMore, postponed < watches.count / Int(CLINUX_READY_MAX) {
-            postponed += 1
-            return
-        }
-        postponed = 0
+    /// Runs the timers found due before the loop waited, or that have become due meanwhile; before them goes what is in the
+    /// sockets by now: it came while the process was stopped, or at work.
+    private func fireTimers() {
+        guard let nextDue, nextDue <= turnBegan else { return }
+        var (count, left) = (0, watches.count)
+        repeat {
+            count = wait(mayBlock: false)
+            deliver(count)
+            left -= count
+        } while count == CLINUX_READY_MAX && left > 0
         let bound = timers.nextSerial
-        while let timer = timers.popDue(at: instant, before: bound) { timer.fire() }
+        while let timer = timers.popDue(at: turnBegan, before: bound) { timer.fire() }
     }
 
     /// Sets the timerfd for the earliest timer. Returns whether the loop may block: no timer is due already.
