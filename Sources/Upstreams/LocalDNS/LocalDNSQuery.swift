@@ -158,8 +158,9 @@ extension ResponseCode {
 /// (RFC 7766 section 8).
 @Loop
 final class LocalDNSExchange {
-    /// The most bytes of one read: more than any requested size of a datagram.
-    private nonisolated static let readSize = 4_096
+    /// Where one read goes, of any socket: more than any requested size of a datagram. So much allocated for each read would
+    /// make the allocator consolidate its free memory each time.
+    private static let input = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 1)
     /// Reads in one turn of the loop.
     private nonisolated static let readsPerTurn = 16
 
@@ -238,11 +239,8 @@ final class LocalDNSExchange {
         for _ in 0..<Self.readsPerTurn {
             // Also `onReply` may have closed it.
             guard let number = socket?.number else { return }
-            var count = 0
-            let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, length in
-                count = unsafe recv(number, buffer.baseAddress, buffer.count, 0)
-                length = max(0, count)
-            }
+            let count = unsafe recv(number, Self.input.baseAddress, Self.input.count, 0)
+            let bytes = unsafe [UInt8](Self.input.prefix(max(0, count)))
             if count < 0 {
                 if errno == EAGAIN { return }
                 if errno != EINTR { return end(.lost(Self.failure(.last("receive")))) }
