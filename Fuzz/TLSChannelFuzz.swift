@@ -3,8 +3,8 @@
 // the beginning of what the server wrote, byte for byte.
 
 import COpenSSL
-import Glibc
 import DNSWire
+import Glibc
 @testable import Upstreams
 
 func fuzzTLSChannel(_ input: [UInt8]) {

@@ -1,5 +1,5 @@
-import Platform
 import DNSWire
+import Platform
 
 /// The limits of the server, whatever clients do.
 public struct ServerLimits: Sendable {

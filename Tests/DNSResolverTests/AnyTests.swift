@@ -1,8 +1,8 @@
 import DNSCache
-import TestUpstreams
 import DNSResolver
 import DNSWire
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// Type ANY and class ANY, from a question to its answer.

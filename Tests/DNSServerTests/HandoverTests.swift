@@ -1,7 +1,7 @@
 import CSystem.Linux
 import DNSResolver
-import Glibc
 import DNSWire
+import Glibc
 import TestServers
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Dispatch
 import DNSWire
+import Dispatch
 
 /// Blocks the loop, so that a test can observe the server while the loop is behind.
 final class LoopGate: Sendable {

@@ -1,8 +1,8 @@
 import DNSCache
 import DNSResolver
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
 import TestServers
 import TestSupport
 import Testing

@@ -1,8 +1,8 @@
 import Admin
 import Configuration
+import DNSWire
 import Foundation
 import Platform
-import DNSWire
 import Synchronization
 import TestServers
 import TestSupport

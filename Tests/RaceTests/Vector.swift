@@ -1,6 +1,6 @@
 import DNSResolver
-import FoundationEssentials
 import DNSWire
+import FoundationEssentials
 
 /// One test vector of the strategy's model: a world, what happens in it, and what is then asked, checked, given and cached.
 struct Vector {

@@ -1,5 +1,5 @@
-package import Platform
 package import DNSWire
+package import Platform
 
 /// Collects what callbacks on the loop report, and lets a test wait for it.
 @Loop

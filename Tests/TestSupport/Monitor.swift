@@ -1,5 +1,5 @@
-import Foundation
 import DNSWire
+import Foundation
 import Testing
 
 /// State behind a lock, for whose changes a thread can wait with a deadline.

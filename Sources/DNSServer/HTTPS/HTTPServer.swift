@@ -1,6 +1,6 @@
 import DNSResolver
-public import Platform
 public import DNSWire
+public import Platform
 
 /// A service over HTTP/1.1 on a socket of its own, with connections of its own beside those of DNS.
 @Loop

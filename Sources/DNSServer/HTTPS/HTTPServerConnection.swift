@@ -1,6 +1,6 @@
 import DNSResolver
-import Platform
 import DNSWire
+import Platform
 
 /// One client over HTTP, encrypted or not: its requests are handled concurrently over HTTP/2, and one after the other over
 /// HTTP/1.1.

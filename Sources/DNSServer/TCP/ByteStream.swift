@@ -1,6 +1,6 @@
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
 
 /// One accepted connection at the level of bytes, plain or encrypted: reads and writes that do not wait.
 @Loop

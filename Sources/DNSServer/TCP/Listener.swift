@@ -1,5 +1,5 @@
-import Platform
 import DNSWire
+import Platform
 
 /// Accepts the connections to one address.
 @Loop

@@ -1,6 +1,6 @@
 import DNSResolver
-import Platform
 import DNSWire
+import Platform
 
 /// The client of a connection, as the rules about clients see it.
 struct ConnectionClient: Sendable {

@@ -1,6 +1,6 @@
 import DNSResolver
-import Platform
 import DNSWire
+import Platform
 
 /// One client over TCP (RFC 7766) or TLS (RFC 7858): its queries are handled concurrently, and answered in the order in which answers arrive.
 final class TCPConnection: OpenConnection {

@@ -1,5 +1,5 @@
-public import Platform
 public import DNSWire
+public import Platform
 
 /// Has new connections use the certificate that its files hold: watches them, and makes new keys for session tickets
 /// every day. Files that cannot be used change nothing, nor does a certificate out of its time while the one in use is valid.

@@ -1,7 +1,7 @@
 import COpenSSL
 import CSystem.Linux
-import Platform
 public import DNSWire
+import Platform
 
 /// What all connections share that begin while a certificate is in use: the certificate, its key, the keys of session
 /// tickets.

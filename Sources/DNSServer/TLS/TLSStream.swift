@@ -1,7 +1,7 @@
 import COpenSSL
 import CSystem.Linux
-import Platform
 import DNSWire
+import Platform
 
 /// The server's side of a TLS connection on its socket.
 ///

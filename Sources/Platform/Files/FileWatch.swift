@@ -1,6 +1,6 @@
 import CSystem.Linux
-import Glibc
 public import DNSWire
+import Glibc
 
 /// Reports when files are written, replaced, created or removed (inotify(7)). Costs nothing while they do not change.
 ///

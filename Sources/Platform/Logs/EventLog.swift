@@ -1,5 +1,5 @@
-public import Logging
 public import DNSWire
+public import Logging
 
 /// Logs messages that may be frequent: one line a minute for each kind and subject, with the number of messages.
 ///

@@ -1,7 +1,7 @@
+import DNSWire
 import Glibc
 import HTTPDNS
 import Logging
-import DNSWire
 import Synchronization
 
 /// The format of log lines.

@@ -1,6 +1,6 @@
+import DNSWire
 public import Glibc
 public import Logging
-import DNSWire
 import Synchronization
 
 /// The log of the process, on standard error. A reload may change its level and its style.

@@ -1,6 +1,6 @@
 import CSystem.Linux
-import Glibc
 public import DNSWire
+import Glibc
 import Synchronization
 
 /// The event loop, one thread, which waits for descriptors (epoll), timers (one timerfd) and other threads (one

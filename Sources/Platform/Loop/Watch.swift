@@ -1,6 +1,6 @@
 import CSystem.Linux
-import Glibc
 public import DNSWire
+import Glibc
 
 /// The kinds of readiness of a watched descriptor.
 public struct Interest: OptionSet, Hashable, Sendable {

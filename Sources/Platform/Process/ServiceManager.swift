@@ -1,6 +1,6 @@
 import CSystem.Linux
-import Glibc
 import DNSWire
+import Glibc
 
 /// The service manager that started us (systemd); receives our state by sd_notify(3), as `Type=notify` requires.
 public final class ServiceManager: Sendable {

@@ -1,6 +1,6 @@
 import CSystem.Linux
-import Glibc
 public import DNSWire
+import Glibc
 
 /// The signals that the daemon handles.
 public enum Signal: Int32, CaseIterable, Sendable {

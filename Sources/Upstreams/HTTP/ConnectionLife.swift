@@ -1,5 +1,5 @@
-import Platform
 import DNSWire
+import Platform
 
 /// How old a connection is, and what its other end has shown of being alive.
 ///

@@ -4,8 +4,8 @@ import Configuration
 import DNSResolver
 import DNSWire
 import Glibc
-import Platform
 import HTTPDNS
+import Platform
 
 /// `httpdnsd tail`: the queries of the running server as they are answered.
 struct TailCommand: ParsableCommand {

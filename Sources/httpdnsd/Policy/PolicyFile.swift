@@ -1,9 +1,9 @@
 import Configuration
 import DNSResolver
+import DNSWire
 import Glibc
 import HTTPDNS
 import Platform
-import DNSWire
 import Upstreams
 
 /// The signed policy that was taken last, in a file beside the cache, or without one beside the control socket, and its entity

@@ -1,10 +1,10 @@
 import Admin
 import Configuration
 import DNSResolver
+import DNSWire
 import Glibc
 import Logging
 import Platform
-import DNSWire
 
 /// The signed policy of this machine: fetched, verified, stored beside the cache, and in force until it expires.
 ///

@@ -1,8 +1,8 @@
 import Admin
 import DNSServer
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
 
 /// How a process takes the place of a server that runs (`serve --replace`), and what both say to each other.
 ///

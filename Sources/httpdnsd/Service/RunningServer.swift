@@ -1,11 +1,11 @@
 import Configuration
 import DNSResolver
 import DNSServer
+import DNSWire
 import DiskCache
 import Glibc
 import HTTPDNS
 import Platform
-import DNSWire
 import Upstreams
 
 /// The server while it runs: everything that happens on the loop between start and exit.

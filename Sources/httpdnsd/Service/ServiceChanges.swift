@@ -2,10 +2,10 @@ import Admin
 import Configuration
 import DNSResolver
 import DNSServer
+import DNSWire
 import DiskCache
 import Glibc
 import Platform
-import DNSWire
 
 /// What changes the service while it runs: a reload of the configuration, the signed policy, the network, and the switch.
 @Loop

@@ -1,7 +1,7 @@
 import DNSServer
+import DNSWire
 import DiskCache
 import Platform
-import DNSWire
 
 /// Hands a server over to the process that takes its place, when one asks.
 @Loop

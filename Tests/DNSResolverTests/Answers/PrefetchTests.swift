@@ -1,7 +1,7 @@
 import DNSCache
-import TestUpstreams
 import DNSWire
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

@@ -1,6 +1,6 @@
 import DNSWire
-import TestUpstreams
 import TestSupport
+import TestUpstreams
 import Testing
 
 @testable import DNSResolver

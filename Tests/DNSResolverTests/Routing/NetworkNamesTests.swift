@@ -1,8 +1,8 @@
 import DNSCache
-import TestUpstreams
 import DNSResolver
 import DNSWire
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// Names that belong to the network, from a question to its answer.

@@ -1,8 +1,8 @@
 import DNSCache
-import TestUpstreams
 import DNSResolver
 import DNSWire
 import TestSupport
+import TestUpstreams
 import Testing
 
 /// An answer for one client network never reaches another: from the cache, when stale, and from a flight.

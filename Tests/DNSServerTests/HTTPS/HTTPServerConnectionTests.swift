@@ -1,6 +1,6 @@
-import Foundation
 import DNSResolver
 import DNSWire
+import Foundation
 import Platform
 import TestServers
 import TestSupport

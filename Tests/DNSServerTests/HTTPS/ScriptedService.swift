@@ -1,5 +1,5 @@
-import Platform
 import DNSWire
+import Platform
 
 @testable import DNSServer
 

@@ -1,8 +1,8 @@
 import COpenSSL
-import TestServers
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
+import TestServers
 import TestSupport
 import Testing
 

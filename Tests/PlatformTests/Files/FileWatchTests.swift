@@ -1,5 +1,5 @@
-import Foundation
 import DNSWire
+import Foundation
 import Glibc
 import Platform
 import TestSupport

@@ -1,6 +1,6 @@
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Logging
 import DNSWire
+import Logging
 import TestSupport
 import Testing
 

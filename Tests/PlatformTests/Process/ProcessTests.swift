@@ -1,7 +1,7 @@
 import CSystem.Linux
+import DNSWire
 import Glibc
 import Platform
-import DNSWire
 import Synchronization
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
-import Platform
 import DNSWire
+import Platform
 package import Testing
 
 /// Returns once `condition` holds; records an issue when it does not come to that.

@@ -1,5 +1,5 @@
-package import Platform
 import DNSWire
+package import Platform
 package import Testing
 
 /// Runs the process's one event loop on a background thread, for the tests of every target.

@@ -1,5 +1,5 @@
-import Platform
 package import DNSWire
+import Platform
 
 /// A clock that advances only when the test moves it, so that a scenario runs the same way every time.
 @Loop

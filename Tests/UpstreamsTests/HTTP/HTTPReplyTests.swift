@@ -1,5 +1,5 @@
-import HTTPDNS
 import DNSWire
+import HTTPDNS
 import Testing
 
 @testable import Upstreams

@@ -1,7 +1,7 @@
+import DNSWire
 import Foundation
 import Glibc
 import HTTPDNS
-import DNSWire
 import Synchronization
 import TestServers
 import TestSupport

@@ -1,6 +1,6 @@
 import DNSResolver
-import HTTPDNS
 import DNSWire
+import HTTPDNS
 import TestSupport
 import Testing
 

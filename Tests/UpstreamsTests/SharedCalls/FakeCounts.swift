@@ -1,7 +1,7 @@
 import DNSResolver
+import DNSWire
 import HTTPDNS
 import Platform
-import DNSWire
 import TestSupport
 import TestUpstreams
 
