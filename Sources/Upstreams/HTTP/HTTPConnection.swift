@@ -265,17 +265,21 @@ final class HTTPConnection {
         return .lost(HTTPLoss(code, isClosing: isClosing))
     }
 
-    /// Closes the connection, and reports the end to all its requests: of one that is evicted, at the end of the turn.
+    /// Closes the connection, and reports the end to all its requests: of one that we give up, at the end of the turn.
     private func close(_ loss: HTTPLoss) {
         guard isOpen else { return }
         carried.loseAll { self.loss(of: $0, with: loss) }
-        let isEvicted = if case .evicted = loss { true } else { false }
+        let isGivenUp =
+            switch loss {
+            case .evicted, .crowded: true
+            default: false
+            }
         let isMade = session.take() != nil
         let resumable = isMade ? socket.tls?.resumable(verified: verified) : nil
-        socket.close(saysGoodbye: isMade && !isEvicted)
+        socket.close(saysGoodbye: isMade && !isGivenUp)
         watchdog.take()?.cancel()
         tell.take()?(self, .isClosed(resumable))
-        if isEvicted { loop.atTurnEnd { [carried] in carried.reportLost() } } else { carried.reportLost() }
+        if isGivenUp { loop.atTurnEnd { [carried] in carried.reportLost() } } else { carried.reportLost() }
     }
 
     /// How a request ends when the connection does.
@@ -287,7 +291,8 @@ final class HTTPConnection {
 
     /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.
     func retire() {
-        guard session != nil else { return evict() }
+        // What waits for it was not sent, and goes on elsewhere.
+        guard session != nil else { return close(.crowded) }
         isRetired = true
         closeIfIdle()
     }

@@ -224,6 +224,19 @@ struct HTTPSecureTests {
         #expect(relay.connections == 2)
     }
 
+    @Test func `a request on a connection that is not made yet goes on when another one replaces it`() async throws {
+        let relay = try HTTPRelay(to: nginx.address)
+        let transfers = try await transfers(port: relay.port)
+        #expect(await transfers.get("first.example.com").isSuccess)
+        relay.silenceNext()
+        async let second = transfers.get("second.example.com")
+        // It was given up with the first one, and its next one has no handshake.
+        #expect(await HTTPFixture.eventually { relay.connections == 2 })
+        #expect(await transfers.get("third.example.com", renewing: true).isSuccess)
+        #expect(await second.isSuccess)
+        #expect(relay.connections == 3)
+    }
+
     @Test func `the time to the first byte is reported with each reply`() async throws {
         backend.misbehave(.delay(.milliseconds(400)))
         let transfers = try await transfers()
