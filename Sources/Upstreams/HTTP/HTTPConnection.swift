@@ -149,7 +149,7 @@ final class HTTPConnection {
     private func isDead(at now: Instant) -> Bool { life.isOverdue(at: now) && !socket.hasUnread }
 
     /// Closes the connection, since it may be dead.
-    func evict() { close(.evicted(.network("the connection was given up"))) }
+    func evict() { close(.evicted(.network("the connection was given up")), isGivenUp: true) }
 
     // MARK: The socket
 
@@ -266,14 +266,9 @@ final class HTTPConnection {
     }
 
     /// Closes the connection, and reports the end to all its requests: of one that we give up, at the end of the turn.
-    private func close(_ loss: HTTPLoss) {
+    private func close(_ loss: HTTPLoss, isGivenUp: Bool = false) {
         guard isOpen else { return }
         carried.loseAll { self.loss(of: $0, with: loss) }
-        let isGivenUp =
-            switch loss {
-            case .evicted, .crowded: true
-            default: false
-            }
         let isMade = session.take() != nil
         let resumable = isMade ? socket.tls?.resumable(verified: verified) : nil
         socket.close(saysGoodbye: isMade && !isGivenUp)
@@ -292,7 +287,7 @@ final class HTTPConnection {
     /// Takes no further request, and closes when the current ones have ended; at once if it is not made yet.
     func retire() {
         // What waits for it was not sent, and goes on elsewhere.
-        guard session != nil else { return close(.crowded) }
+        guard session != nil else { return close(.crowded, isGivenUp: true) }
         isRetired = true
         closeIfIdle()
     }
