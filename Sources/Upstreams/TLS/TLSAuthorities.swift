@@ -52,6 +52,8 @@ import Platform
         reading = Self.readings
         self.version = version
         readTime = now
+        let useless = UpstreamFailure.unusable("\(path) has no certificates of authorities that can be read")
+        guard !version.isEmpty else { throw useless }
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { throw .network("no memory for TLS") }
         unsafe self.context = unsafe context
         unsafe store = unsafe SSL_CTX_get_cert_store(context)
@@ -61,9 +63,7 @@ import Platform
         guard unsafe copenssl_set_versions(context) == 1, unsafe copenssl_limit_cost(context) == 1 else {
             throw .network("no memory for TLS")
         }
-        guard !version.isEmpty, unsafe X509_STORE_load_file(store, path) == 1 else {
-            throw .unusable("\(path) has no certificates of authorities that can be read")
-        }
+        guard unsafe X509_STORE_load_file(store, path) == 1 else { throw useless }
         // A listed certificate is trusted also when it is not self-signed.
         unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     }
