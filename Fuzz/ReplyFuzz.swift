@@ -1,6 +1,5 @@
-// A client's message of any bytes, and a response to it: a refusal, or records with TTLs at any offsets. The message,
-// the records, the offsets of their TTLs and the response's buffer each lie between pages that must not be accessed,
-// adjacent to either of them. What is written is a response to that message, no longer than allowed.
+// A client's message of any bytes, and a response to it: a refusal, or any bytes as records. The message, the records and
+// the response's buffer each lie between pages that must not be accessed, adjacent to either of them. What is written is a response to that message, no longer than allowed.
 
 import DNSWire
 
@@ -8,7 +7,6 @@ import DNSWire
 
 private let messageMemory = GuardedBytes(4_096)
 private let bodyMemory = GuardedBytes(4_096)
-private let offsetMemory = GuardedBytes(4_096)
 private let replyMemory = GuardedBytes(65_536)
 
 func fuzzReply(_ input: [UInt8]) {
@@ -20,14 +18,11 @@ func fuzzReply(_ input: [UInt8]) {
     let limit = script.number() << 4 | script.number() & 15
     let capacity = places & 0x10 == 0 ? limit : script.number() << 4
     let records = script.bytes(script.number())
-    let offsets = script.bytes(script.number() & 30)
     let bytes = script.bytes(input.count)
     guard let query = Query.read(bytes.span) else { return }
 
     let message = messageMemory.copy(bytes, atEnd: places & 1 != 0)
     let body = bodyMemory.copy(records, atEnd: places & 2 != 0)
-    let ttlOffsets = UnsafeRawBufferPointer(offsetMemory.copy(offsets, atEnd: places & 4 != 0))
-        .assumingMemoryBound(to: UInt16.self)
     var output = OutputSpan(buffer: replyMemory.bytes(capacity, atEnd: places & 8 != 0), initializedCount: 0)
     let span = unsafe Span(_unsafeElements: message)
     let isWritten: Bool
@@ -38,16 +33,13 @@ func fuzzReply(_ input: [UInt8]) {
             options: Reply.Options(error: error, keepalive: kind & 4 == 0 ? nil : 100), limit: limit, into: &output)
     } else {
         // Correct and wrong counts.
-        let answers = UInt16(kind & 8 == 0 ? ttlOffsets.count : kind)
+        let answers = UInt16(kind & 8 == 0 ? kind >> 6 : kind)
         let aging = kind & 16 == 0 ? Reply.Aging.stale : .fresh(age: UInt32(kind))
         isWritten = unsafe Reply.write(
             0, counts: PackedAnswer.SectionCounts(answer: answers), body: Span(_unsafeElements: body),
-            ttlOffsets: Span(_unsafeElements: ttlOffsets), echo: Reply.Echo(query), message: span, aging: aging,
-            options: Span(), limit: limit, into: &output)
+            echo: Reply.Echo(query), message: span, aging: aging, options: Span(), limit: limit, into: &output)
         if kind & 32 != 0 {
-            unsafe output.rotateAddresses(
-                of: Span(_unsafeElements: body), ttlOffsets: Span(_unsafeElements: ttlOffsets), answers: Int(answers),
-                aging: aging)
+            unsafe output.rotateAddresses(of: Span(_unsafeElements: body), answers: Int(answers), aging: aging)
         }
     }
     check(output.count, isWritten, min(limit, capacity))

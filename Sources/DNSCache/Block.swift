@@ -1,6 +1,6 @@
 import DNSWire
 
-/// One entry in a store's memory: an `EntryHeader`, the key, the body, and the offsets of the body's TTLs.
+/// One entry in a store's memory: an `EntryHeader`, the key, and the body.
 ///
 /// A reference, valid only until the store changes.
 @safe
@@ -28,11 +28,9 @@ struct Block {
     private var keyCount: Int { Int(header.keyCount) }
     private var bodyCount: Int { Int(header.bodyCount) }
     private var bodyStart: Int { Self.keyStart &+ keyCount }
-    /// Aligned for 16 bits.
-    private var ttlOffsetsStart: Int { (bodyStart &+ bodyCount &+ 1) & ~1 }
     /// Whether all parts are within the block: checked before any of them is copied out.
     @inline(__always)
-    private var isSound: Bool { ttlOffsetsStart &+ header.counts.total &* 2 <= size }
+    private var isSound: Bool { bodyStart &+ bodyCount <= size }
 
     /// Whether this is the entry for a key; `name` may have any letter case.
     @inline(__always)
@@ -81,11 +79,9 @@ struct Block {
     ) -> Bool {
         guard isSound else { return false }
         let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
-        let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         let isWritten = unsafe Reply.write(
             UInt16(header.responseCode), counts: header.counts, body: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), echo: echo, message: message,
-            aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
+            echo: echo, message: message, aging: .fresh(age: age), options: Span(), limit: limit, into: &output)
         // Mostly there is one address: what it takes is found again there, so that nothing is held ready for it here.
         if header.rotates { rotateAddresses(age: age, in: &output) }
         return isWritten
@@ -95,11 +91,8 @@ struct Block {
     @inline(never)
     private func rotateAddresses(age: UInt32, in output: inout OutputSpan<UInt8>) {
         let body = unsafe UnsafeRawPointer(address + bodyStart).assumingMemoryBound(to: UInt8.self)
-        let offsets = unsafe UnsafeRawPointer(address + ttlOffsetsStart).assumingMemoryBound(to: UInt16.self)
         unsafe output.rotateAddresses(
-            of: Span(_unsafeStart: body, count: bodyCount),
-            ttlOffsets: Span(_unsafeStart: offsets, count: header.counts.total), answers: Int(header.counts.answer),
-            aging: .fresh(age: age))
+            of: Span(_unsafeStart: body, count: bodyCount), answers: Int(header.counts.answer), aging: .fresh(age: age))
     }
 
     /// Implements `MemoryCache.claimRefresh`.
@@ -113,13 +106,10 @@ struct Block {
         return true
     }
 
-    /// The size in bytes of an entry's block; nil when a part is longer than its header can express, or the number of
-    /// TTLs is not the number of records.
+    /// The size in bytes of an entry's block; nil when a part is longer than its header can express.
     static func size(nameCount: Int, answer: PackedAnswer) -> Int? {
-        guard nameCount <= longestPart - KeyTail.count, answer.body.count <= longestPart,
-            answer.ttlOffsets.count == answer.counts.total
-        else { return nil }
-        let end = (keyStart + nameCount + KeyTail.count + answer.body.count + 1) & ~1 + answer.ttlOffsets.count * 2
+        guard nameCount <= longestPart - KeyTail.count, answer.body.count <= longestPart else { return nil }
+        let end = keyStart + nameCount + KeyTail.count + answer.body.count
         let size = (end + granule - 1) & ~(granule - 1)
         return size / granule <= longestPart ? size : nil
     }
@@ -141,7 +131,6 @@ struct Block {
             unsafe copy(UnsafeRawBufferPointer(rebasing: bytes[..<KeyTail.count]), to: Self.keyStart &+ name.count)
         }
         unsafe entry.answer.body.withUnsafeBytes { unsafe copy($0, to: bodyStart) }
-        unsafe entry.answer.ttlOffsets.withUnsafeBytes { unsafe copy($0, to: ttlOffsetsStart) }
     }
 
     /// Copies bytes into the block; does nothing when they would exceed its end.
@@ -161,11 +150,9 @@ struct Block {
         guard isSound else { return nil }
         let header = header
         let body = unsafe UnsafeRawBufferPointer(start: address + bodyStart, count: bodyCount)
-        let offsets = unsafe UnsafeRawBufferPointer(start: address + ttlOffsetsStart, count: header.counts.total * 2)
         let answer = unsafe PackedAnswer(
             responseCode: ResponseCode(rawValue: UInt16(header.responseCode)), counts: header.counts,
-            body: [UInt8](body), ttlOffsets: [UInt16](offsets.assumingMemoryBound(to: UInt16.self)),
-            rotates: header.rotates)
+            body: [UInt8](body), rotates: header.rotates)
         return CacheEntry(
             answer: answer, storedAt: Instant(nanoseconds: Int64(header.storedAt) * 1_000_000_000),
             lifetime: header.lifetime, generation: header.generation, route: header.route, source: header.source,

@@ -16,7 +16,7 @@ public final class MemoryCache: Sendable {
     private let hash = KeyHash()
 
     /// Uses no more than `memory` bytes, its own bookkeeping included, which are touched only as entries are stored: under
-    /// 664 KiB the longest answers are not cached, and 8 KiB is the least. The policy says when an entry is too stale to be
+    /// 560 KiB the longest answers are not cached, and 8 KiB is the least. The policy says when an entry is too stale to be
     /// served, and is removed first.
     public init(memory: Int = 64 << 20, policy: FreshnessPolicy = FreshnessPolicy()) {
         var used = Self.maximumShards

@@ -10,8 +10,6 @@ public struct PackedAnswer: Equatable, Sendable {
     public let counts: SectionCounts
     /// The answer, authority and additional sections, without OPT.
     public let body: [UInt8]
-    /// Where the TTL of each record begins, in bytes from the start of `body`; ascending, one for each record.
-    public let ttlOffsets: [UInt16]
     /// Whether each response gives its addresses in an order of its own, which the query's ID chooses; only for an
     /// answer that `isRotatable`.
     public var rotates = false
@@ -52,7 +50,6 @@ public struct PackedAnswer: Equatable, Sendable {
             builder.append(answer.additionals, to: .additional, upTo: longest)
         else { return nil }
         body = builder.bytes
-        ttlOffsets = builder.ttlOffsets
     }
 
     /// The records again, of an answer that was packed for `question`; nil for another one.
@@ -72,19 +69,22 @@ public struct PackedAnswer: Equatable, Sendable {
 
     /// Whether it holds two addresses or more whose order can be changed and nothing else: they end the answer section,
     /// and all have the same owner. Signatures behind them keep them in their order.
-    public var isRotatable: Bool {
-        let (body, offsets, answers) = (body.span, ttlOffsets.span, Int(counts.answer))
-        guard let run = AddressRun(in: body, ttlOffsets: offsets, answers: answers) else { return false }
-        return run.isSound(in: body, ttlOffsets: offsets, answers: answers)
-    }
+    public var isRotatable: Bool { AddressRun(in: body.span, answers: Int(counts.answer)) != nil }
 
     /// Whether the answer section has a record of this type.
     public func holds(_ type: RecordType) -> Bool {
-        ttlOffsets.prefix(Int(counts.answer)).contains { offset in
-            // Type and class stand before a record's TTL.
-            let start = Int(offset) - 4
-            guard start >= 0, start + 2 <= body.count else { return false }
-            return UInt16(body[start]) << 8 | UInt16(body[start + 1]) == type.rawValue
+        answers.contains { UInt16(body[$0.ttl - 4]) << 8 | UInt16(body[$0.ttl - 3]) == type.rawValue }
+    }
+
+    /// Where the records of the answer section are.
+    private var answers: some Sequence<RecordPlace> { records.lazy.prefix(Int(counts.answer)) }
+
+    /// Where all records are.
+    private var records: some Sequence<RecordPlace> {
+        sequence(state: 0) { [body] start in
+            guard let record = RecordPlace(in: body.span, at: start) else { return nil }
+            start = record.end
+            return record
         }
     }
 
@@ -92,13 +92,10 @@ public struct PackedAnswer: Equatable, Sendable {
     public func holds(_ address: IPAddress) -> Bool { addresses.contains(address) }
 
     /// Puts together what a cache stored; the parts come from an answer packed before.
-    public init(
-        responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], ttlOffsets: [UInt16], rotates: Bool = false
-    ) {
+    public init(responseCode: ResponseCode, counts: SectionCounts, body: [UInt8], rotates: Bool = false) {
         self.responseCode = responseCode
         self.counts = counts
         self.body = body
-        self.ttlOffsets = ttlOffsets
         self.rotates = rotates
     }
 }
@@ -128,28 +125,19 @@ extension MessageBuilder {
 
 extension PackedAnswer {
     /// The addresses of the A and AAAA records in the answer section.
-    public var addresses: [IPAddress] {
-        ttlOffsets.prefix(Int(counts.answer)).compactMap { address(ttlOffset: $0) }
-    }
+    public var addresses: [IPAddress] { answers.compactMap { address(of: $0) } }
 
-    /// The address in a record of class IN whose TTL begins at an offset; nil for a record of another type.
-    private func address(ttlOffset: UInt16) -> IPAddress? {
-        // Type and class stand before a record's TTL, the length of its data and the data behind it.
-        let start = Int(ttlOffset) - 4
-        guard start >= 0, start + 10 <= body.count, body[start] == 0, body[start + 2] == 0, body[start + 3] == 1
-        else { return nil }
-        let type = RecordType(rawValue: UInt16(body[start + 1]))
-        let (data, count) = (start + 10, Int(body[start + 8]) << 8 | Int(body[start + 9]))
-        guard type.isAddress, data + count <= body.count else { return nil }
-        let address = IPAddress(bytes: body[data..<(data + count)])
-        return address?.recordType == type ? address : nil
+    /// The address in a record of class IN; nil for a record of another type.
+    private func address(of record: RecordPlace) -> IPAddress? {
+        let head = body[(record.ttl - 4)..<record.ttl]
+        guard let address = IPAddress(bytes: body[(record.ttl + 6)..<record.end]) else { return nil }
+        return head.elementsEqual([0, UInt8(address.recordType.rawValue), 0, 1]) ? address : nil
     }
 
     /// The longest TTL of all records, in seconds; 0 when there is none.
     public var longestTTL: UInt32 {
-        ttlOffsets.reduce(0) { longest, offset in
-            let bytes = body[Int(offset)..<min(Int(offset) + 4, body.count)]
-            return max(longest, bytes.reduce(0) { $0 << 8 | UInt32($1) })
+        records.reduce(0) { longest, record in
+            max(longest, body[record.ttl..<(record.ttl + 4)].reduce(0) { $0 << 8 | UInt32($1) })
         }
     }
 
@@ -159,39 +147,50 @@ extension PackedAnswer {
         _ body: [UInt8], responseCode: ResponseCode, counts: SectionCounts, for question: Question
     ) -> (answer: PackedAnswer, isNegative: Bool)? {
         guard responseCode == .noError || responseCode == .nameError else { return nil }
-        if let offsets = plainTTLOffsets(body, responseCode, counts, question) {
-            let answer = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: offsets)
-            return (answer, false)
-        }
-        let stored = PackedAnswer(responseCode: responseCode, counts: counts, body: body, ttlOffsets: [])
+        let stored = PackedAnswer(responseCode: responseCode, counts: counts, body: body)
+        if stored.isPlain(for: question) { return (stored, false) }
         guard let answer = stored.unpacked(for: question), let packed = PackedAnswer(answer, for: question),
             packed.body == body, packed.counts == counts
         else { return nil }
         return (packed, answer.isNegative(for: question.type))
     }
 
-    /// The short way for most answers: addresses of the name itself, and nothing else. Nil for all others.
-    private static func plainTTLOffsets(
-        _ body: [UInt8], _ responseCode: ResponseCode, _ counts: SectionCounts, _ question: Question
-    ) -> [UInt16]? {
+    /// Whether it is as most answers are: addresses of the name itself, and nothing else.
+    private func isPlain(for question: Question) -> Bool {
         guard responseCode == .noError, question.type.isAddress, question.class == .internet, !question.name.isRoot,
             counts.answer > 0, counts.total == Int(counts.answer)
-        else { return nil }
+        else { return false }
         let dataLength: UInt8 = question.type == .a ? 4 : 16
         // A pointer to the question's name, type, class; TTL; length of the data.
         let head: [UInt8] = [0xc0, 0x0c, 0, UInt8(truncatingIfNeeded: question.type.rawValue), 0, 1]
         let size = head.count + 6 + Int(dataLength)
-        guard body.count == counts.total * size, body.count <= MessageBuilder.maximumLength / 2 else { return nil }
-        var offsets: [UInt16] = []
-        offsets.reserveCapacity(counts.total)
-        for start in stride(from: 0, to: body.count, by: size) {
+        guard body.count == counts.total * size, body.count <= MessageBuilder.maximumLength / 2 else { return false }
+        return stride(from: 0, to: body.count, by: size).allSatisfy { start in
             let ttl = start + head.count
-            guard body[start..<ttl].elementsEqual(head), body[ttl] < 0x80, body[ttl + 4] == 0,
-                body[ttl + 5] == dataLength
-            else { return nil }
-            offsets.append(UInt16(truncatingIfNeeded: ttl))
+            return body[start..<ttl].elementsEqual(head) && body[ttl] < 0x80 && body[ttl + 4] == 0
+                && body[ttl + 5] == dataLength
         }
-        return offsets
+    }
+}
+
+/// Where a record of a body is, in bytes from its start: type and class stand before the TTL, the length of the data and the
+/// data behind it.
+struct RecordPlace {
+    let ttl: Int
+    /// Where the next one begins.
+    let end: Int
+
+    /// Finds the record that begins at `start`; nil when it leaves the body.
+    @inline(__always)
+    init?(in body: Span<UInt8>, at start: Int) {
+        var at = start
+        // Labels of the owner, which the root or a pointer ends (RFC 1035 section 4.1.4).
+        while at < body.count, body[at] > 0, body[at] < 0xc0 { at &+= 1 &+ Int(body[at]) }
+        guard at < body.count else { return nil }
+        ttl = at &+ (body[at] == 0 ? 5 : 6)
+        guard ttl &+ 6 <= body.count else { return nil }
+        end = ttl &+ 6 &+ (Int(body[ttl &+ 4]) &<< 8 | Int(body[ttl &+ 5]))
+        guard end <= body.count else { return nil }
     }
 }
 
@@ -207,52 +206,26 @@ struct AddressRun {
     /// At least 2.
     let count: Int
 
-    /// Finds the run at the end of an answer section by where its TTLs are. Nil when there is none, or it leaves `body`.
-    init?(in body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int) {
-        guard answers > 1, answers <= ttlOffsets.count else { return nil }
-        var index = answers &- 1
-        var first = Int(ttlOffsets[index])
-        guard first >= 6, first &+ 6 <= body.count else { return nil }
-        let end = first
-        let type = body[first &- 3]
-        switch (type, body[first &+ 5]) {
-        case (1, 4): size = 16
-        case (28, 16): size = 28
-        default: return nil
+    /// Finds the run at the end of an answer section; nil when there is none, or a record leaves `body`.
+    init?(in body: Span<UInt8>, answers: Int) {
+        var (at, start, size, count) = (0, 0, 0, 0)
+        var head = 0 as UInt64
+        for _ in 0..<answers {
+            guard let record = RecordPlace(in: body, at: at) else { return nil }
+            let length = record.end &- at
+            // A pointer, type and class: a record has eleven bytes at least.
+            let own = unsafe body.bytes.word(at: at) & 0xffff_ffff_ffff
+            if length == size, own == head {
+                count &+= 1
+            } else {
+                let isA = own >> 16 == 0x0100_0100 && length == 16
+                let isAddress = record.ttl == at &+ 6 && (isA || own >> 16 == 0x0100_1c00 && length == 28)
+                (start, size, count, head) = (at, isAddress ? length : 0, 1, own)
+            }
+            at = record.end
         }
-        while index > 0 {
-            let previous = Int(ttlOffsets[index &- 1])
-            guard previous &+ size == first, previous >= 6, body[previous &- 3] == type else { break }
-            first = previous
-            index &-= 1
-        }
-        start = first &- 6
-        count = answers &- index
-        guard count > 1, end &- 6 &+ size <= body.count else { return nil }
-    }
-
-    /// Whether all are address records of class IN, and their owner the same pointer, which nothing stands before, in the
-    /// same body in which the run was found.
-    func isSound(in body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int) -> Bool {
-        // A compression pointer begins with two bits set (RFC 1035 section 4.1.4).
-        guard body[start] >= 0xc0, beginsRecord(in: body, ttlOffsets, before: answers &- count) else { return false }
-        let (type, length): (UInt8, UInt8) = size == 16 ? (1, 4) : (28, 16)
-        let heads: [2 of UInt8] = [body[start], body[start &+ 1]]
-        for number in 0..<count {
-            let at = start &+ number &* size
-            guard body[at] == heads[0], body[at &+ 1] == heads[1], body[at &+ 2] == 0, body[at &+ 3] == type,
-                body[at &+ 4] == 0, body[at &+ 5] == 1, body[at &+ 10] == 0, body[at &+ 11] == length
-            else { return false }
-        }
-        return true
-    }
-
-    /// Whether the first record begins where the one before it ends, whose number is `index` less one.
-    private func beginsRecord(in body: Span<UInt8>, _ ttlOffsets: Span<UInt16>, before index: Int) -> Bool {
-        guard index > 0 else { return start == 0 }
-        let length = Int(ttlOffsets[index &- 1]) &+ 4
-        guard length &+ 2 <= start else { return false }
-        return length &+ 2 &+ (Int(body[length]) << 8 | Int(body[length &+ 1])) == start
+        guard count > 1 else { return nil }
+        (self.start, self.size, self.count) = (start, size, count)
     }
 
     /// How many of them, from the first one on, change places with the others in the response to a query with this ID, so

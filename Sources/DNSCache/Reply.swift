@@ -53,13 +53,10 @@ public enum Reply {
         let room = min(limit, output.freeCapacity) - echo.fixedLength - answer.body.count
         let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
         let isWritten = write(
-            answer.responseCode.rawValue, counts: answer.counts, body: answer.body.span,
-            ttlOffsets: answer.ttlOffsets.span, echo: echo, message: message, aging: aging, options: optionBytes.span,
-            retained: options.retained, limit: limit, into: &output)
+            answer.responseCode.rawValue, counts: answer.counts, body: answer.body.span, echo: echo, message: message,
+            aging: aging, options: optionBytes.span, retained: options.retained, limit: limit, into: &output)
         if answer.rotates {
-            output.rotateAddresses(
-                of: answer.body.span, ttlOffsets: answer.ttlOffsets.span, answers: Int(answer.counts.answer),
-                aging: aging)
+            output.rotateAddresses(of: answer.body.span, answers: Int(answer.counts.answer), aging: aging)
         }
         return isWritten
     }
@@ -78,8 +75,7 @@ public enum Reply {
         let optionBytes = query.hasEDNS ? options.bytes(fitting: room) : []
         return write(
             (query.hasEDNS || code.rawValue <= 15 ? code : .serverFailure).rawValue,
-            counts: PackedAnswer.SectionCounts(),
-            body: Span(), ttlOffsets: Span(), echo: echo, message: message, aging: .fresh(age: 0),
+            counts: PackedAnswer.SectionCounts(), body: Span(), echo: echo, message: message, aging: .fresh(age: 0),
             options: optionBytes.span, retained: options.retained, limit: limit, into: &output)
     }
 
@@ -89,23 +85,23 @@ public enum Reply {
         to query: Query, message: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         writeTruncated(
-            ResponseCode.noError.rawValue, answers: 0, body: Span(), ttlOffsets: Span(), echo: Echo(query),
-            message: message, aging: .fresh(age: 0), options: Span(), limit: limit, into: &output)
+            ResponseCode.noError.rawValue, answers: 0, body: Span(), echo: Echo(query), message: message,
+            aging: .fresh(age: 0), options: Span(), limit: limit, into: &output)
     }
 
     /// The one writer behind every response; inlined where the store answers a hit.
     @inline(__always)
     static func write(
-        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
-        echo: Echo, message: Span<UInt8>, aging: Aging, options: Span<UInt8>, retained: Int = 0, limit: Int,
+        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, echo: Echo, message: Span<UInt8>,
+        aging: Aging, options: Span<UInt8>, retained: Int = 0, limit: Int,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         output.append(
-            code, counts: counts, body: body, ttlOffsets: ttlOffsets, echo: echo, message: message, aging: aging,
-            options: options, limit: limit)
+            code, counts: counts, body: body, echo: echo, message: message, aging: aging, options: options, limit: limit
+        )
             || writeTruncated(
-                code, answers: Int(counts.answer), body: body, ttlOffsets: ttlOffsets, echo: echo, message: message,
-                aging: aging, options: options.extracting(first: retained), limit: limit, into: &output)
+                code, answers: Int(counts.answer), body: body, echo: echo, message: message, aging: aging,
+                options: options.extracting(first: retained), limit: limit, into: &output)
     }
 
     /// A response with TC: the client is to ask again over TCP. Returns false, with nothing written, when not even that
@@ -115,25 +111,22 @@ public enum Reply {
     /// and takes a response without records for a name without addresses: it gets the whole records of the answer that fit.
     @inline(never)
     private static func writeTruncated(
-        _ code: UInt16, answers: Int, body: Span<UInt8>, ttlOffsets: Span<UInt16>, echo: Echo, message: Span<UInt8>,
-        aging: Aging, options: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
+        _ code: UInt16, answers: Int, body: Span<UInt8>, echo: Echo, message: Span<UInt8>, aging: Aging,
+        options: Span<UInt8>, limit: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let room = min(limit, output.freeCapacity)
         var echo = echo
         echo.head |= 0x0200 << 32
         var (count, length) = (0, 0)
-        while !echo.hasEDNS, count < min(answers, ttlOffsets.count) {
-            // Behind the TTL: the length of the rdata, and the rdata.
-            let end = Int(ttlOffsets[count]) + 4
-            guard end + 2 <= body.count else { break }
-            let next = end + 2 + (Int(body[end]) << 8 | Int(body[end + 1]))
-            guard next <= body.count, echo.fixedLength + next <= room else { break }
-            (count, length) = (count + 1, next)
+        while !echo.hasEDNS, count < answers, let record = RecordPlace(in: body, at: length),
+            echo.fixedLength + record.end <= room
+        {
+            (count, length) = (count + 1, record.end)
         }
         return output.append(
             code, counts: PackedAnswer.SectionCounts(answer: UInt16(truncatingIfNeeded: count)),
-            body: body.extracting(0..<length), ttlOffsets: ttlOffsets.extracting(0..<count), echo: echo,
-            message: message, aging: aging, options: options, limit: limit)
+            body: body.extracting(0..<length), echo: echo, message: message, aging: aging, options: options,
+            limit: limit)
     }
 }
 

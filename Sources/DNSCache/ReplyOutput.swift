@@ -8,15 +8,15 @@ extension OutputSpan where Element == UInt8 {
     ///
     /// - Parameters:
     ///   - code: the RCODE, of which four bits stand in the header and the others in the OPT record.
-    ///   - ttlOffsets: where TTLs lie in `body`.
+    ///   - counts: of the records in `body`.
     ///   - message: the client's, from which the question is copied.
     ///   - limit: the longest response, in bytes; the free capacity is a limit too.
     /// - Returns: false, with nothing appended, when the message is shorter than its question, when there is no room,
     ///   or when a TTL would lie outside of `body`.
     @inline(__always)
     mutating func append(
-        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, ttlOffsets: Span<UInt16>,
-        echo: Reply.Echo, message: Span<UInt8>, aging: Reply.Aging, options: Span<UInt8>, limit: Int
+        _ code: UInt16, counts: PackedAnswer.SectionCounts, body: Span<UInt8>, echo: Reply.Echo, message: Span<UInt8>,
+        aging: Reply.Aging, options: Span<UInt8>, limit: Int
     ) -> Bool {
         let head = Header.length &+ echo.questionLength
         let bodyCount = body.count
@@ -48,11 +48,11 @@ extension OutputSpan where Element == UInt8 {
                 if bodyCount >= 16, bodyCount <= 64 { return unsafe records.copyBlocks(from, count: bodyCount) }
                 unsafe records.copyMemory(from: from, byteCount: bodyCount)
             }
-            for index in ttlOffsets.indices {
-                let offset = Int(ttlOffsets[index])
-                guard offset &+ 4 <= bodyCount else { return false }
-                let original = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                unsafe records.storeBytes(of: aging.ttl(original).bigEndian, toByteOffset: offset, as: UInt32.self)
+            var at = 0
+            for _ in 0..<counts.total {
+                guard let record = RecordPlace(in: body, at: at) else { return false }
+                unsafe records.age(record.ttl, aging)
+                at = record.end
             }
             if echo.hasEDNS {
                 let record = unsafe records + bodyCount
@@ -82,14 +82,14 @@ extension OutputSpan where Element == UInt8 {
     /// - Precondition: nothing but one response with this body was written.
     @inline(never)
     mutating func rotateAddresses(
-        of body: Span<UInt8>, ttlOffsets: Span<UInt16>, answers: Int, aging: Reply.Aging
+        of body: Span<UInt8>, answers: Int, aging: Reply.Aging
     ) {
         unsafe withUnsafeMutableBufferPointer { buffer, initialized in
             guard let base = buffer.baseAddress, initialized > Header.length else { return }
             let reply = UnsafeMutableRawPointer(base)
             let head = unsafe UInt32(bigEndian: reply.loadUnaligned(as: UInt32.self))
             let isTruncated = head & 0x0200 != 0
-            guard !isTruncated, let run = AddressRun(in: body, ttlOffsets: ttlOffsets, answers: answers) else { return }
+            guard !isTruncated, let run = AddressRun(in: body, answers: answers) else { return }
             let shift = run.shift(id: UInt16(truncatingIfNeeded: head >> 16))
             let (start, end) = (run.start, run.start &+ run.count &* run.size)
             guard shift > 0, end <= body.count else { return }
@@ -106,17 +106,21 @@ extension OutputSpan where Element == UInt8 {
                 let second = start &+ (end &- middle)
                 unsafe (records + second).copyMemory(from: from + start, byteCount: middle &- start)
             }
-            for index in ttlOffsets.indices {
-                let offset = Int(ttlOffsets[index])
-                guard offset >= start, offset &+ 4 <= end else { continue }
-                let original = unsafe UInt32(bigEndian: records.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
-                unsafe records.storeBytes(of: aging.ttl(original).bigEndian, toByteOffset: offset, as: UInt32.self)
-            }
+            // Behind owner, type and class.
+            for number in 0..<run.count { unsafe records.age(start &+ number &* run.size &+ 6, aging) }
         }
     }
 }
 
 extension UnsafeMutableRawPointer {
+    /// Changes the TTL at an offset, which the caller has checked.
+    @unsafe
+    @inline(__always)
+    fileprivate func age(_ offset: Int, _ aging: Reply.Aging) {
+        let stored = unsafe UInt32(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+        unsafe storeBytes(of: aging.ttl(stored).bigEndian, toByteOffset: offset, as: UInt32.self)
+    }
+
     /// Copies `count` bytes, which must be 16 or more, from elsewhere in memory; nothing if they are fewer.
     @unsafe
     @inline(__always)

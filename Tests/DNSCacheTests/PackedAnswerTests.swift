@@ -10,7 +10,6 @@ struct PackedAnswerTests {
         let packed = try #require(PackedAnswer(checksummed("www.example.com"), for: question))
         #expect(Array(packed.body.prefix(2)) == [0xc0, 12])
         #expect(packed.body.count == 16)
-        #expect(packed.ttlOffsets == [6])
         #expect(packed.counts == PackedAnswer.SectionCounts(answer: 1))
     }
 
@@ -100,8 +99,7 @@ struct PackedAnswerTests {
             for bit in 0..<8 {
                 var body = packed.body
                 body[index] ^= 1 << UInt8(bit)
-                let stored = PackedAnswer(
-                    responseCode: .noError, counts: packed.counts, body: body, ttlOffsets: packed.ttlOffsets)
+                let stored = PackedAnswer(responseCode: .noError, counts: packed.counts, body: body)
                 let answer = stored.unpacked(for: question)
                 let again = answer.flatMap { PackedAnswer($0, for: question) }
                 let checked = PackedAnswer.checked(
@@ -136,11 +134,13 @@ struct PackedAnswerTests {
         #expect(try #require(PackedAnswer(Answer(), for: question)).longestTTL == 0)
     }
 
-    @Test(arguments: [0, 3, 12, 15, 16, 19, 20, 65_535] as [UInt16])
-    func `an offset at which no record can have its TTL leads to none`(offset: UInt16) {
-        let body: [UInt8] = [0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 1, 0x2c, 0, 4, 192, 0, 2, 1]
-        let answer = PackedAnswer(
-            responseCode: .noError, counts: .init(answer: 1), body: body, ttlOffsets: [offset])
-        #expect(!answer.holds(.a) && !answer.holds(.v4(0xc000_0201)) && answer.addresses.isEmpty)
+    @Test(arguments: [[0xc0, 0x0c], [1, 97, 0], [1, 97, 0xc0, 0x0c], [0]] as [[UInt8]])
+    func `a record that is cut anywhere is none`(owner: [UInt8]) {
+        let body: [UInt8] = owner + [0, 1, 0, 1, 0, 0, 1, 0x2c, 0, 4, 192, 0, 2, 1]
+        func answer(_ length: Int) -> PackedAnswer {
+            PackedAnswer(responseCode: .noError, counts: .init(answer: 1), body: Array(body.prefix(length)))
+        }
+        for length in body.indices { #expect(!answer(length).holds(.a) && answer(length).addresses.isEmpty) }
+        #expect(answer(body.count).holds(.a) && answer(body.count).addresses == [.v4(0xc000_0201)])
     }
 }

@@ -63,8 +63,7 @@ struct PendingChangesTests {
         var changes = PendingChanges()
         var answer = try entry("www.example.com")
         answer.answer = PackedAnswer(
-            responseCode: .noError, counts: PackedAnswer.SectionCounts(), body: Array(repeating: 0, count: 65_000),
-            ttlOffsets: [])
+            responseCode: .noError, counts: PackedAnswer.SectionCounts(), body: Array(repeating: 0, count: 65_000))
         while !changes.isLarge { changes.store(answer, for: key("n\(changes.answers.count).example.com")) }
         #expect(changes.answers.count == PendingChanges.room / 2 / 65_000 + 1 && !changes.needsAll)
         while !changes.needsAll, changes.answers.count < PendingChanges.limit {

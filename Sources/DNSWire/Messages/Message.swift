@@ -55,13 +55,8 @@ public struct MessageBuilder {
 
     /// The bytes written: the message, or what follows its question.
     public private(set) var bytes: [UInt8] = []
-    /// The offset of the TTL of each record, OPT excepted, in bytes from the end of the questions. In a message that is
-    /// too long to be sent they are truncated to 16 bits.
-    public private(set) var ttlOffsets: [UInt16] = []
     /// Offset in the message at which `bytes` begin: 0, or after the question.
     private let start: Int
-    /// Offset in the message at which the questions end.
-    private var questionsEnd: Int
     /// The name directly after the header. Mostly it is the only one, so `nameOffsets` is filled only when another one
     /// is appended. Nil: there is none, or it is the root, which is not compressed.
     private var firstName: Name?
@@ -71,7 +66,6 @@ public struct MessageBuilder {
     /// Begins a message with its header; the four counts are updated as records are appended.
     public init(id: UInt16, flags: HeaderFlags) {
         start = 0
-        questionsEnd = Header.length
         bytes.reserveCapacity(512)
         append(id)
         append(flags.rawValue)
@@ -82,11 +76,9 @@ public struct MessageBuilder {
     /// stored without them.
     public init(behind question: Question, recordCount: Int) {
         start = Header.length + question.name.wire.count + 4
-        questionsEnd = start
         firstName = question.name.isRoot ? nil : question.name
         // Most are addresses of QNAME: an AAAA record of it takes 28 bytes.
         bytes.reserveCapacity(recordCount * 28)
-        ttlOffsets.reserveCapacity(recordCount)
     }
 
     /// Length in bytes of the message so far.
@@ -104,35 +96,39 @@ public struct MessageBuilder {
         append(question.type.rawValue)
         append(question.class.rawValue)
         increment(at: 4)
-        questionsEnd = length
     }
 
     public mutating func append(_ record: Record, to section: Section) {
         append(record.name)
-        ttlOffsets.append(UInt16(truncatingIfNeeded: length + 4 - questionsEnd))
         if RecordDataField.compressesNames(of: record.type), let names = leadingNames(of: record) {
-            appendFields(of: record, data: [])
+            let data = record.rdata
+            appendFields(of: record, .bytes([]))
             let dataStart = bytes.count
-            bytes += record.rdata[..<names.start]
+            bytes += data[..<names.start]
             for name in names.names { append(name) }
-            bytes += record.rdata[names.end...]
+            bytes += data[names.end...]
             let dataLength = bytes.count - dataStart
             bytes[dataStart - 2] = UInt8(truncatingIfNeeded: dataLength >> 8)
             bytes[dataStart - 1] = UInt8(truncatingIfNeeded: dataLength)
         } else {
-            appendFields(of: record, data: record.rdata)
+            appendFields(of: record, record.data)
         }
         increment(at: section.rawValue)
     }
 
     /// Appends the fields after a record's owner, in one go.
-    private mutating func appendFields(of record: Record, data: [UInt8]) {
+    private mutating func appendFields(of record: Record, _ data: Record.Data) {
         bytes.append(addingCapacity: 10 + data.count) { output in
             output.append(record.type.rawValue)
             output.append(record.class.rawValue)
             output.append(record.ttl)
             output.append(UInt16(truncatingIfNeeded: data.count))
-            for byte in data { output.append(byte) }
+            switch data {
+            case .address(.v4(let value)): output.append(value)
+            case .address(.v6(let value)):
+                for word in 1...4 { output.append(UInt32(truncatingIfNeeded: value >> (128 - 32 * word))) }
+            case .bytes(let bytes): for byte in bytes { output.append(byte) }
+            }
         }
     }
 

@@ -1,27 +1,57 @@
 /// One resource record, its rdata free of compression (RFC 1035 section 4.1.3, RFC 3597).
 public struct Record: Hashable, Sendable {
     public var name: Name
-    public var type: RecordType
+    public let type: RecordType
     public var `class`: RecordClass
     /// Seconds, 0 to 2^31 - 1; a set top bit was read as 0 (RFC 2181 section 8).
     public var ttl: UInt32
+    private(set) var data: Data
+
+    /// What rdata is held as: an address takes no allocation.
+    enum Data: Hashable, Sendable {
+        /// Of an A or AAAA record whose rdata has the right length.
+        case address(IPAddress)
+        /// Every other.
+        case bytes([UInt8])
+
+        var count: Int {
+            switch self {
+            case .address(.v4): 4
+            case .address(.v6): 16
+            case .bytes(let bytes): bytes.count
+            }
+        }
+    }
+
     /// At most 65,535 bytes; names in it are uncompressed.
-    public var rdata: [UInt8]
+    public var rdata: [UInt8] {
+        get {
+            switch data {
+            case .address(let address): address.bytes
+            case .bytes(let bytes): bytes
+            }
+        }
+        set {
+            if type.isAddress, let address = IPAddress(bytes: newValue[...]), address.recordType == type {
+                data = .address(address)
+            } else {
+                data = .bytes(newValue)
+            }
+        }
+    }
 
     /// The most bytes of rdata: RDLENGTH has 16 bits.
     public static let maximumDataLength = 65_535
 
     public init(name: Name, type: RecordType, class: RecordClass = .internet, ttl: UInt32, rdata: [UInt8]) {
-        self.name = name
-        self.type = type
-        self.class = `class`
-        self.ttl = ttl
+        (self.name, self.type, self.class, self.ttl, data) = (name, type, `class`, ttl, .bytes([]))
         self.rdata = rdata
     }
 
     /// An A or AAAA record.
     public init(name: Name, address: IPAddress, ttl: UInt32) {
-        self.init(name: name, type: address.recordType, ttl: ttl, rdata: address.bytes)
+        (self.name, type, self.class, self.ttl) = (name, address.recordType, .internet, ttl)
+        data = .address(address)
     }
 
     /// A TXT record of class CH with a TTL of 0, in as many strings of 255 bytes as `text` needs.
@@ -36,10 +66,7 @@ public struct Record: Hashable, Sendable {
     }
 
     /// The address of an A or AAAA record whose rdata has the right length.
-    public var address: IPAddress? {
-        guard type.isAddress, let address = IPAddress(bytes: rdata[...]), address.recordType == type else { return nil }
-        return address
-    }
+    public var address: IPAddress? { if case .address(let address) = data { address } else { nil } }
 
     /// The type of the records that an RRSIG record signs (RFC 4034 section 3.1.1).
     public var coveredType: RecordType? {

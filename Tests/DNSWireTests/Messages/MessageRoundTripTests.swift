@@ -59,18 +59,6 @@ struct MessageRoundTripTests {
         #expect(try MessageParser.parse(bytes) == message)
     }
 
-    @Test func `the offsets of TTLs are those of the records, OPT excepted`() {
-        var builder = MessageBuilder(id: 1, flags: [.response])
-        builder.append(Question(name: name("example.com"), type: .a))
-        for ttl in [1, 2] as [UInt32] {
-            builder.append(Record(name: name("example.com"), address: .v4(ttl), ttl: ttl), to: .answer)
-        }
-        builder.append(EDNS())
-        let records = builder.bytes[(12 + 13 + 4)...]
-        #expect(
-            builder.ttlOffsets.map { Array(records.dropFirst(Int($0)).prefix(4)) } == [[0, 0, 0, 1], [0, 0, 0, 2]])
-    }
-
     @Test(arguments: ["www.example.com", "."])
     func `records written behind a question are those of the whole message`(asked: String) {
         let question = Question(name: name(asked), type: .a)
@@ -90,7 +78,6 @@ struct MessageRoundTripTests {
             #expect(behind.length == whole.length)
         }
         #expect(behind.bytes == Array(whole.bytes[start...]))
-        #expect(behind.ttlOffsets == whole.ttlOffsets)
     }
 
     @Test func `sections are counted in the header`() {
