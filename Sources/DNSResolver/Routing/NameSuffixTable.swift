@@ -135,6 +135,17 @@ extension Name {
         guard count >= 3 else { return 0 }
         return wire[count - 2] | 0x20 &+ 37 &* (wire[count - 3] | 0x20)
     }
+
+    /// Its last two labels: names that share them mostly have one owner.
+    var owner: Name {
+        var (owner, ahead) = (NameSuffix(self), NameSuffix(self))
+        for _ in 0..<2 { ahead.removeLabel() }
+        while !ahead.isRoot {
+            owner.removeLabel()
+            ahead.removeLabel()
+        }
+        return owner.name
+    }
 }
 
 extension NameSuffix {

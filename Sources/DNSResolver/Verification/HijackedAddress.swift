@@ -71,16 +71,3 @@ public enum CaptivePortal {
         sightings.contains { $0.name.owner != sightings[0].name.owner }
     }
 }
-
-extension Name {
-    /// Its last two labels: names that share them mostly have one owner.
-    var owner: Name {
-        var (owner, ahead) = (NameSuffix(self), NameSuffix(self))
-        for _ in 0..<2 { ahead.removeLabel() }
-        while !ahead.isRoot {
-            owner.removeLabel()
-            ahead.removeLabel()
-        }
-        return owner.name
-    }
-}
