@@ -4,8 +4,8 @@ public import Platform
 
 /// The network's own resolvers, or those of a `forward` entry.
 ///
-/// Each type of a question is a `LocalDNSLookup`, which moves from server to server; each query has its own ID, letter
-/// case and port (`LocalDNSExchange`). Neither /etc/resolv.conf, hosts files nor the environment is read here.
+/// A question, which is for one type, is a `LocalDNSLookup`, which moves from server to server; each query has its own ID,
+/// letter case and port (`LocalDNSExchange`). Neither /etc/resolv.conf, hosts files nor the environment is read here.
 @Loop
 public final class LocalDNS: Upstream {
     public nonisolated let name: String
@@ -118,48 +118,37 @@ public final class LocalDNS: Upstream {
         return made
     }
 
-    /// Queries all types at once. It is never delayed.
+    /// Queries the first of the question's types. It is never delayed.
     ///
-    /// Each result is `.answer` for NOERROR and NXDOMAIN, or the most informative failure when no server gave an
-    /// answer: `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query,
-    /// and `.timeout` without any response.
+    /// The result is `.answer` for NOERROR and NXDOMAIN, or the most informative failure when no server gave an answer:
+    /// `.responseCode`, `.unusable`, `.network`, `.overloaded`; `.noServer` when there is no server to query, and
+    /// `.timeout` without any response.
     public func begin(
         _ question: UpstreamQuestion, delayed: @escaping @Loop () -> Void,
         done: @escaping @Loop (UpstreamReply) -> Void
     ) -> any Cancellable {
-        let lookups = lookups(of: question)
-        return LocalDNSAttempt(lookups) { [self] in
-            for lookup in lookups { self.lookups[ObjectIdentifier(lookup)] = nil }
-        } done: { [maxTTL] in
-            var reply = UpstreamReply([:])
-            for lookup in lookups {
-                var result = lookup.outcome ?? .failure(.timeout)
-                if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
-                reply.results[lookup.question.type] = result
-                if let server = lookup.answeredBy { reply.server = server.description }
-            }
-            done(reply)
-        }
-    }
-
-    private func lookups(of question: UpstreamQuestion) -> [LocalDNSLookup] {
         searchIfNeeded()
         for probes in knownProbes.values { probes.findLoopIfDue() }
-        var question = question
-        question.deadline = min(question.deadline, clock.now + timeout)
-        let lookups = Set(question.types).map { type in
-            LocalDNSLookup(type, of: question, environment, at: candidates)
-        }
-        for lookup in lookups {
-            self.lookups[ObjectIdentifier(lookup)] = lookup
-            lookup.onAnswer = { [self, asked = lookup.question, holder = question.holder] in
-                answered($0, asked, for: holder)
-            }
-            lookup.onDoubt = { [self] in doubted($0, since: $1) }
-            lookup.start()
-        }
+        var asked = question
+        asked.deadline = min(asked.deadline, clock.now + timeout)
+        let lookup = LocalDNSLookup(asked, environment, at: candidates)
+        lookups[ObjectIdentifier(lookup)] = lookup
+        lookup.onAnswer = { [self, asked = lookup.question] in answered($0, asked, for: question.holder) }
+        lookup.onDoubt = { [self] in doubted($0, since: $1) }
+        lookup.start()
         for server in servers where !isLooping(server) { probes(of: server).beginDue(while: question) }
-        return lookups
+        let end: @Loop () -> Void = { [self] in ended(lookup, done) }
+        // The caller is not ready for a result before this returns.
+        if lookup.outcome == nil { lookup.onEnd = end } else { Loop.spawn { end() } }
+        return lookup
+    }
+
+    private func ended(_ lookup: LocalDNSLookup, _ done: @Loop (UpstreamReply) -> Void) {
+        lookups[ObjectIdentifier(lookup)] = nil
+        guard !lookup.isCancelled else { return }
+        var result = lookup.outcome ?? .failure(.timeout)
+        if case .answer(let answer) = result { result = .answer(answer.limited(to: maxTTL)) }
+        done(UpstreamReply([lookup.question.type: result], server: lookup.answeredBy?.description ?? ""))
     }
 
     /// Restores the servers that worked for an earlier process.
@@ -178,7 +167,7 @@ public final class LocalDNS: Upstream {
 
     /// When `server`, which is in backoff, is probed again; nil if it is not in backoff.
     public func backoffEnd(_ server: LocalDNSServer) -> Instant? {
-        probes(of: server).health.address.backoff.nextProbe
+        probes(of: server).health.backoff.nextProbe
     }
 
     // MARK: For lookups
@@ -196,8 +185,10 @@ public final class LocalDNS: Upstream {
         // One that is being probed stays with its group: those of another group may not know the name, or know another
         // address for it.
         let candidates = groups.enumerated().flatMap { group, servers in
-            servers.filter(isAble).map { LocalDNSCandidate($0, group: group, probes(of: $0).health) }
-                .puttingLast { $0.health?.address.backoff.isProbing == true }
+            servers.filter(isAble).map { server in
+                let probes = probes(of: server)
+                return LocalDNSCandidate(server, group: group, probes.health, probes.way)
+            }.puttingLast { $0.health?.backoff.isProbing == true }
         }.puttingLast(where: \.isAway)
         guard !candidates.isEmpty else { throw reason }
         return candidates
@@ -230,42 +221,5 @@ extension Array {
     /// In the same order, except that some come last.
     fileprivate func puttingLast(where isLast: (Element) -> Bool) -> [Element] {
         filter { !isLast($0) } + filter(isLast)
-    }
-}
-
-/// The lookups of one question, one for each type.
-@Loop
-private final class LocalDNSAttempt: Cancellable {
-    private let lookups: [LocalDNSLookup]
-    /// How many have not ended.
-    private var left = 0
-    private let ended: @Loop () -> Void
-    /// Nil once it has ended.
-    private var done: (@Loop () -> Void)?
-
-    /// - Parameters:
-    ///   - lookups: which have begun.
-    ///   - ended: called once, with the end of the last of them.
-    ///   - done: called then, unless it was cancelled.
-    init(_ lookups: [LocalDNSLookup], ended: @escaping @Loop () -> Void, done: @escaping @Loop () -> Void) {
-        (self.lookups, self.ended, self.done) = (lookups, ended, done)
-        for lookup in lookups where lookup.outcome == nil {
-            left += 1
-            lookup.onEnd = { [self] in
-                left -= 1
-                if left == 0 { end() }
-            }
-        }
-        if left == 0 { Loop.spawn { [self] in end() } }
-    }
-
-    private func end() {
-        ended()
-        done.take()?()
-    }
-
-    func cancel() {
-        done = nil
-        for lookup in lookups { lookup.cancel() }
     }
 }

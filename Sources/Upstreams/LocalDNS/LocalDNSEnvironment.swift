@@ -69,3 +69,27 @@ public final class LocalDNSLimit: Sendable {
         queries[ticket] = nil
     }
 }
+
+/// A server in a lookup, and what became of it there.
+@Loop
+struct LocalDNSCandidate {
+    let server: LocalDNSServer
+    /// Servers of one group know the same names.
+    let group: Int
+    /// Nil: the lookup is a probe of the server, which begins as if nothing were known of it.
+    let health: AddressHealth?
+    /// How it is queried first.
+    let first: LocalDNSWay
+    /// Whether it was queried over TCP beside the plan, and whether anything came from it over UDP.
+    var (isAskedBeside, isHeardOverUDP) = (false, false)
+    /// Whether it refused to answer, or one of its group denied the name.
+    var hasNothingMore = false
+
+    init(_ server: LocalDNSServer, group: Int = 0, _ health: AddressHealth? = nil, _ way: LocalDNSWay = LocalDNSWay()) {
+        (self.server, self.group, self.health) = (server, group, health)
+        first = server.usesTCP ? way.overTCP : way
+    }
+
+    /// Whether it is silent, and not just for a moment: a denial by the others is final without it.
+    var isAway: Bool { health?.isUsable == false }
+}

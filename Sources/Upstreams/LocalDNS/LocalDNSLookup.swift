@@ -23,7 +23,7 @@ import Platform
 /// - SERVFAIL, REFUSED and other codes, with or without the question, a response of a server that does not recurse, and
 ///   a failed connection: the server is not queried any more.
 @Loop
-final class LocalDNSLookup: Sendable {
+final class LocalDNSLookup: Cancellable, Sendable {
     let question: Question
     private let asked: UpstreamQuestion
     private let environment: LocalDNSEnvironment
@@ -49,6 +49,7 @@ final class LocalDNSLookup: Sendable {
     private(set) var outcome: UpstreamResult?
     /// The server that gave the result's answer.
     private(set) var answeredBy: LocalDNSServer?
+    private(set) var isCancelled = false
     var onEnd: (@Loop () -> Void)?
     /// Called when a server has answered.
     var onAnswer: (@Loop (LocalDNSServer) -> Void)?
@@ -56,11 +57,12 @@ final class LocalDNSLookup: Sendable {
     /// connection, an invalid response, or one only without EDNS or only over TCP.
     var onDoubt: (@Loop (LocalDNSServer, Instant) -> Void)?
 
+    /// - Parameter asked: of which the first type is asked.
     init(
-        _ type: RecordType, of asked: UpstreamQuestion, _ environment: LocalDNSEnvironment,
+        _ asked: UpstreamQuestion, _ environment: LocalDNSEnvironment,
         at servers: @escaping @Loop () throws(UpstreamFailure) -> [LocalDNSCandidate]
     ) {
-        question = Question(name: asked.name.lowercased, type: type)
+        question = Question(name: asked.name.lowercased, type: asked.types.first ?? .a)
         self.asked = asked
         self.environment = environment
         self.servers = servers
@@ -95,7 +97,10 @@ final class LocalDNSLookup: Sendable {
         askNext()
     }
 
-    func cancel() { finish(.failure(.cancelled)) }
+    func cancel() {
+        isCancelled = true
+        finish(.failure(.cancelled))
+    }
 
     // MARK: Moving on
 
@@ -146,8 +151,7 @@ final class LocalDNSLookup: Sendable {
             note(environment.limit.failure)
             return false
         }
-        let query = LocalDNSQuery(
-            question, by: way, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled)
+        let query = LocalDNSQuery(question, by: way, dnssecOK: asked.dnssecOK, checkingDisabled: asked.checkingDisabled)
         do throws(UpstreamFailure) {
             let exchange = try LocalDNSExchange(query, to: server, on: environment.loop) { [self] reply in
                 received(reply, place)

@@ -18,7 +18,15 @@ final class LocalDNSProbes {
     /// The least time between two queries that look for a loop which is known.
     private static let loopInterval = Duration.seconds(60)
 
-    private(set) var health = LocalDNSHealth()
+    /// How long a server that does not support EDNS is queried without it before a probe tries EDNS again, and one that
+    /// responds over TCP alone over TCP before a probe tries UDP again.
+    nonisolated static let plainTime = Duration.seconds(600)
+
+    private(set) var health = AddressHealth()
+    /// How it is queried instead of with EDNS over UDP, and when a probe tries these again.
+    private var makeshift: (way: LocalDNSWay, until: Instant)?
+    /// What it is probed with beside the zone.
+    private var questions = ProbeQuestions()
     /// Whether it is in a forwarding loop with us.
     private(set) var isLooping = false
     private let server: LocalDNSServer
@@ -41,6 +49,7 @@ final class LocalDNSProbes {
         self.zone = Question(name: zone, type: .ns)
         self.environment = environment
         self.onTCPAlone = onTCPAlone
+        forget()
     }
 
     isolated deinit { closeLoop() }
@@ -48,30 +57,41 @@ final class LocalDNSProbes {
     /// Discards all but a loop, and ends the probe under way: the network or the servers have changed.
     func forget() {
         endProbe()
-        health = LocalDNSHealth()
+        health = AddressHealth()
+        health.backoff = Backoff(.seconds(1)...(.seconds(5)))
+        (makeshift, questions) = (nil, ProbeQuestions())
     }
 
-    /// Begins a probe that is due, while a client's question is asked; a silent server is asked it as well.
+    /// Whether its last probe failed, and it has answered nothing since.
+    private var isSilent: Bool { !health.isUsable }
+
+    var way: LocalDNSWay { makeshift?.way ?? LocalDNSWay() }
+
+    /// Begins a probe that is due, while a client's question is asked: of a silent server, which is asked it as well, or
+    /// with EDNS or over UDP of one that did not support it.
     func beginDue(while asked: UpstreamQuestion) {
-        guard health.isDue(at: now) else { return }
-        let more = health.isSilent ? asked.types.prefix(1) : []
-        begin(with: more.map { Question(name: asked.name, type: $0) })
+        if isSilent {
+            guard health.backoff.isDue(at: now, isUrgent: false) else { return }
+            begin(with: asked.types.prefix(1).map { Question(name: asked.name, type: $0) })
+        } else if let makeshift, now >= makeshift.until, !health.backoff.isProbing {
+            begin()
+        }
     }
 
     /// Called when something in a client's lookup that began at `began` is a reason to probe.
     func doubted(since began: Instant) {
-        if health.address.isSuspect(since: began, at: now) { begin() }
+        if health.isSuspect(since: began, at: now) { begin() }
     }
 
     /// Called when the server has answered a question of a client, which then serves its probes.
     func answered(_ question: Question, for holder: ClientNetwork) {
-        health.questions.add(question, for: holder)
+        questions.add(question, for: holder)
         answered()
     }
 
     private func answered() {
-        let wasSilent = health.isSilent
-        health.address.answered(at: now)
+        let wasSilent = isSilent
+        health.answered(at: now)
         guard wasSilent else { return }
         environment.report(.serverRecovered(upstream: environment.name, server: server.description))
     }
@@ -89,9 +109,9 @@ final class LocalDNSProbes {
 
     private func begin(with more: [Question] = []) {
         endProbe()
-        let others = Set(health.questions.all + more).subtracting([zone])
+        let others = Set(questions.all + more).subtracting([zone])
         probe = Probe(began: now, others: others)
-        health.address.backoff.probeBegan(0)
+        health.backoff.probeBegan(0)
         if !others.isEmpty {
             probe?.timer = environment.clock.schedule(after: LocalDNSLookup.loneTimeout / 2) { [self] in
                 for question in others { ask(question) }
@@ -123,26 +143,30 @@ final class LocalDNSProbes {
         guard let ended = probe.take() else { return }
         ended.timer?.cancel()
         for lookup in ended.lookups { lookup.cancel() }
-        health.address.backoff.probeEnded(0)
+        health.backoff.probeEnded(0)
     }
 
     /// The zone alone decides on EDNS and UDP; the others of those that have ended by themselves show only that it
     /// responds.
     private func judge(_ probe: Probe, _ ended: [LocalDNSLookup]) {
         let ofZone = probe.lookups[0]
-        health.learn(ofZone.shown, at: now)
+        if let shown = ofZone.shown {
+            makeshift = shown == LocalDNSWay() ? nil : (shown, now + Self.plainTime)
+        } else {
+            makeshift?.until = now + AddressHealth.trust
+        }
         if ofZone.shown?.transport == .tcp { onTCPAlone() }
         let silent = ended.filter { !$0.isHeard }
         let hasResponded = silent.count < ended.count
-        if hasResponded { for lookup in silent { health.questions.remove(lookup.question) } }
-        if hasResponded || health.address.hasAnswered(since: probe.began) {
-            return health.address.probeAnswered(at: now)
+        if hasResponded { for lookup in silent { questions.remove(lookup.question) } }
+        if hasResponded || health.hasAnswered(since: probe.began) {
+            return health.probeAnswered(at: now)
         }
         guard let failure = ofZone.outcomeFailure,
             !silent.contains(where: { $0.outcomeFailure?.isOurs ?? false })
         else { return }
-        let wasSilent = health.isSilent
-        health.address.backoff.failed(at: now)
+        let wasSilent = isSilent
+        health.backoff.failed(at: now)
         guard !wasSilent else { return }
         environment.report(
             .serverSilent(upstream: environment.name, server: server.description, reason: failure.description))
@@ -191,6 +215,42 @@ final class LocalDNSProbes {
     }
 }
 
+/// A few questions that a server has answered, with which it is probed: some servers, such as those of a VPN, drop what
+/// is outside of their zones, and so also a query for the root.
+///
+/// Clients have chosen the names: they share the places (`FairShare`), and a server is silent only when it answers none of
+/// them.
+struct ProbeQuestions {
+    /// The most questions.
+    static let limit = 4
+
+    private var shares = FairShare(capacity: limit)
+    private var answered: [FairShare.Ticket: Question] = [:]
+
+    /// The questions, each for another name, in no order.
+    var all: [Question] { Array(answered.values) }
+
+    /// Called when the server has answered a question of a client network.
+    mutating func add(_ question: Question, for holder: ClientNetwork) {
+        guard !answered.values.contains(where: { $0.name == question.name }) else { return }
+        if shares.isFull {
+            guard let displaced = shares.yielding(to: holder) else { return }
+            remove(displaced)
+        }
+        answered[shares.add(for: holder)] = question
+    }
+
+    /// Called when the server has answered another question at the same time, but not this one.
+    mutating func remove(_ question: Question) {
+        if let ticket = answered.first(where: { $0.value == question })?.key { remove(ticket) }
+    }
+
+    private mutating func remove(_ ticket: FairShare.Ticket) {
+        shares.remove(ticket)
+        answered[ticket] = nil
+    }
+}
+
 extension LocalDNSLookup {
     /// The time-out of a query of the daemon's own.
     static let loneTimeout = Duration.seconds(1)
@@ -205,7 +265,7 @@ extension LocalDNSLookup {
         let question = UpstreamQuestion(
             name: asked.name, types: [asked.type], dnssecOK: true,
             deadline: deadline ?? environment.clock.now + Self.loneTimeout)
-        self.init(asked.type, of: question, environment) { [.init(server)] }
+        self.init(question, environment) { [.init(server)] }
     }
 
     /// Why it has ended without an answer.

@@ -84,13 +84,16 @@ struct LocalDNSQuery {
     /// Names that point into the question are returned in the client's letter case, not in that of the query. An error
     /// response may come without the question, from a server that could not parse the query or refused to.
     func reply(in bytes: [UInt8]) -> Reply? {
-        guard isResponse(bytes) else { return nil }
+        guard bytes.count >= Header.length, bytes[..<2] == self.bytes[..<2] else { return nil }
+        let flags = HeaderFlags(rawValue: UInt16(bytes[2]) << 8 | UInt16(bytes[3]))
+        guard flags.contains(.response), flags.opcode == 0 else { return nil }
+        let isFailure = flags.responseCode != .noError && flags.responseCode != .nameError
         var plain = bytes
-        if !isBareFailure(bytes) {
+        if !isFailure || bytes[4] != 0 || bytes[5] != 0 {
             guard hasQuestion(bytes) else { return nil }
             let question = Header.length..<questionEnd
             guard transport == .tcp || bytes[question] == self.bytes[question] else { return .otherLetterCase }
-            guard !Self.flags(bytes).contains(.truncated) else { return .unusable(Self.truncated) }
+            guard !flags.contains(.truncated) else { return .unusable(Self.truncated) }
             plain.replaceSubrange(question.prefix(self.question.name.wire.count), with: self.question.name.wire)
         }
         do throws(MessageParseError) {
@@ -117,22 +120,6 @@ struct LocalDNSQuery {
 
     /// It has TC set, even over TCP.
     static let truncated = UpstreamFailure.unusable("the response is truncated")
-
-    private static func flags(_ reply: [UInt8]) -> HeaderFlags {
-        HeaderFlags(rawValue: UInt16(reply[2]) << 8 | UInt16(reply[3]))
-    }
-
-    private func isResponse(_ reply: [UInt8]) -> Bool {
-        guard reply.count >= Header.length, reply[0..<2] == bytes[0..<2] else { return false }
-        let flags = Self.flags(reply)
-        return flags.contains(.response) && flags.opcode == 0
-    }
-
-    /// Whether it has no question, and a response code other than NOERROR and NXDOMAIN.
-    private func isBareFailure(_ reply: [UInt8]) -> Bool {
-        let code = ResponseCode(rawValue: UInt16(reply[3] & 15))
-        return reply[4] == 0 && reply[5] == 0 && code != .noError && code != .nameError
-    }
 
     /// Whether this query's question is its only one, in any letter case. It is at byte 12 of both, where its name
     /// cannot be compressed.

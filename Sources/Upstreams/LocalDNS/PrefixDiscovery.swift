@@ -66,8 +66,7 @@ public final class PrefixDiscovery {
         guard case .answer(let answer)? = result else { return retry() }
         backoff.succeeded()
         let ttl = answer.answers.map(\.ttl).min() ?? answer.translationTTL
-        let lifetime = min(
-            max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
+        let lifetime = min(max(.seconds(Int64(ttl)), Self.refreshInterval.lowerBound), Self.refreshInterval.upperBound)
         end = clock.now + lifetime * Self.longestUse
         lookUpAgain(at: clock.now + lifetime)
         set(chosen(of: NAT64Prefix.prefixes(in: answer.addresses)))

@@ -40,7 +40,7 @@ public final class HostSources {
             if reply.hasAddress { return ([reply], false) }
         }
         question.deadline = deadline
-        return ([await localDNS.ask(question)], first.count == able.count)
+        return ([await reply(at: localDNS, to: question)], first.count == able.count)
     }
 
     private func allReplies(
@@ -52,7 +52,7 @@ public final class HostSources {
                     (number, await self.reply(of: provider, to: question, within: question.deadline - now))
                 }
             }
-            group.addTask { (able.count, await self.localDNS.ask(question)) }
+            group.addTask { (able.count, await self.reply(at: self.localDNS, to: question)) }
             var replies: [(Int, UpstreamReply)] = []
             for await reply in group { replies.append(reply) }
             return replies.sorted { $0.0 < $1.0 }.map(\.1)
@@ -68,20 +68,18 @@ public final class HostSources {
         for (number, endpoint) in endpoints.enumerated() {
             var question = question
             question.deadline = question.deadline - time / endpoints.count * (endpoints.count - 1 - number)
-            last = await reply(at: endpoint, of: provider, to: question)
+            last = provider.answersBothFamilies ? await endpoint.ask(question) : await reply(at: endpoint, to: question)
             if last.hasAnswer { break }
         }
         return last
     }
 
-    private func reply(
-        at endpoint: any Endpoint, of provider: any Provider, to question: UpstreamQuestion
-    ) async -> UpstreamReply {
-        guard !provider.answersBothFamilies else { return await endpoint.ask(question) }
+    /// Asks for one family at a time, both at once.
+    private func reply(at source: any Upstream, to question: UpstreamQuestion) async -> UpstreamReply {
         var (first, second) = (question, question)
         (first.types, second.types) = ([.a], [.aaaa])
-        async let other = endpoint.ask(second)
-        var reply = await endpoint.ask(first)
+        async let other = source.ask(second)
+        var reply = await source.ask(first)
         reply.results[.aaaa] = await other.results[.aaaa]
         return reply
     }

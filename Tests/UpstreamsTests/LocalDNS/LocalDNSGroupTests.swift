@@ -8,11 +8,12 @@ import Testing
 
 /// Groups of servers that know different names, as those of a VPN and of the network around it do.
 @Suite(.onLoop) struct LocalDNSGroupTests {
+    private let clock = ManualClock()
     private static let denied: UInt16 = 0x8183
     private static let failed: UInt16 = 0x8182
     private static let refused: UInt16 = 0x8185
 
-    @Loop private func grouped(_ groups: [[LocalDNSRawServer]], clock: any LoopClock) -> LocalDNS {
+    @Loop private func grouped(_ groups: [[LocalDNSRawServer]]) -> LocalDNS {
         LocalDNS(
             groups: groups.map { $0.map { LocalDNSServer(.v4(0x7f00_0001), port: $0.port) } },
             loop: LoopRunner.shared.loop, clock: clock)
@@ -51,7 +52,7 @@ import Testing
                 }
             }
         }
-        let localDNS = grouped(servers, clock: ManualClock())
+        let localDNS = grouped(servers)
         let reply = await localDNS.ask(try question("a.example"))
         switch reply.results[.a] {
         case .answer(let answer) where answer.responseCode == .nameError: #expect(said == "NXDOMAIN")
@@ -65,8 +66,7 @@ import Testing
     @Test(arguments: [false, true]) @Loop
     func `a group of which one server refuses has denied nothing while another is asked`(isFirst: Bool) async throws {
         let (refusing, slow, denying) = (try server(Self.refused), try LocalDNSRawServer(), try server(Self.denied))
-        let clock = ManualClock()
-        let localDNS = grouped([isFirst ? [refusing, slow] : [slow, refusing], [denying]], clock: clock)
+        let localDNS = grouped([isFirst ? [refusing, slow] : [slow, refusing], [denying]])
         let asked = try question("vpn.example")
         async let reply = localDNS.ask(asked)
         await slow.received(1)
@@ -80,8 +80,7 @@ import Testing
 
     @Test @Loop func `a silent group delays the next by its share, and may answer until the deadline`() async throws {
         let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
-        let clock = ManualClock()
-        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let localDNS = grouped([[silent], [denying]])
         let asked = try question("vpn.example")
         async let reply = localDNS.ask(asked)
         await silent.received(1)
@@ -97,8 +96,7 @@ import Testing
     @Test @Loop func `silence of one group for a name is no denial while it answers the probe`() async throws {
         let silent = try LocalDNSRawServer { $0.isProbe ? [$0.reply()] : [] }
         let denying = try server(Self.denied)
-        let clock = ManualClock()
-        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let localDNS = grouped([[silent], [denying]])
         let asked = try question("vpn.example")
         async let reply = localDNS.ask(asked)
         await silent.received(1)
@@ -113,19 +111,17 @@ import Testing
 
     @Test @Loop func `a group that stays away, as a VPN that is down, holds up no denial`() async throws {
         let (silent, denying) = (try LocalDNSRawServer(), try server(Self.denied))
-        let clock = ManualClock()
-        let localDNS = grouped([[silent], [denying]], clock: clock)
+        let localDNS = grouped([[silent], [denying]])
         let asked = try question("none.example")
         // The probe begins at 0.4 s and fails at 1.4 s.
-        #expect(isDenial(await ask(asked, of: localDNS, clock: clock)))
+        #expect(isDenial(await ask(asked, of: localDNS)))
         let count = silent.queries.count
         #expect(isDenial(await localDNS.ask(asked)))
         #expect(silent.queries.count == count)
     }
 
     /// Asks, and returns the reply once 1.5 s have passed, and what the silence of a server causes.
-    @Loop private func ask(_ asked: UpstreamQuestion, of localDNS: LocalDNS, clock: ManualClock) async -> UpstreamReply
-    {
+    @Loop private func ask(_ asked: UpstreamQuestion, of localDNS: LocalDNS) async -> UpstreamReply {
         let reply = Task { @Loop in await localDNS.ask(asked) }
         for _ in 0..<15 {
             await repliesArrive(on: clock)
@@ -136,9 +132,9 @@ import Testing
     }
 
     /// Asks for two names to which no server replies, one after the other.
-    @Loop private func askSlowNames(of localDNS: LocalDNS, clock: ManualClock) async throws {
+    @Loop private func askSlowNames(of localDNS: LocalDNS) async throws {
         for number in 0..<2 {
-            _ = await ask(try question("slow\(number).example", from: "192.0.2.66"), of: localDNS, clock: clock)
+            _ = await ask(try question("slow\(number).example", from: "192.0.2.66"), of: localDNS)
         }
     }
 
@@ -148,37 +144,37 @@ import Testing
         dropsProbes: Bool, answered: Int
     ) async throws {
         let vpn = try LocalDNSRawServer { dropsProbes && $0.isProbe ? [] : [$0.good] }
-        let (denying, clock) = (try server(Self.denied), ManualClock())
-        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        let denying = try server(Self.denied)
+        let localDNS = grouped([[vpn], [denying]])
         for number in 0..<answered {
             _ = await localDNS.ask(try question("slow\(number).example", from: "192.0.2.66"))
             if number == answered / 2 { _ = await localDNS.ask(try question("vpn.example")) }
         }
         if dropsProbes, answered == 0 { _ = await localDNS.ask(try question("vpn.example")) }
         vpn.answer = { $0.isSlow || dropsProbes && $0.isProbe ? [] : [$0.good] }
-        try await askSlowNames(of: localDNS, clock: clock)
+        try await askSlowNames(of: localDNS)
         #expect(localDNS.backoffEnd(localDNS.servers[0]) == nil)
         #expect(addresses(await localDNS.ask(try question("other.example"))) == ["192.0.2.1"])
     }
 
     @Test @Loop func `a group that falls silent after it answered names holds up no denial`() async throws {
         let vpn = try LocalDNSRawServer { $0.isProbe ? [] : [$0.good] }
-        let (denying, clock) = (try server(Self.denied), ManualClock())
-        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        let denying = try server(Self.denied)
+        let localDNS = grouped([[vpn], [denying]])
         for number in 0..<10 { _ = await localDNS.ask(try question("vpn\(number).example")) }
         vpn.answer = { _ in [] }
         let asked = try question("none.example")
-        #expect(isDenial(await ask(asked, of: localDNS, clock: clock)))
+        #expect(isDenial(await ask(asked, of: localDNS)))
         #expect(isDenial(await localDNS.ask(asked)))
     }
 
     @Test @Loop func `a group that drops probes and comes back is used again once it answers a question`() async throws
     {
         let vpn = try LocalDNSRawServer()
-        let (denying, clock) = (try server(Self.denied), ManualClock())
-        let localDNS = grouped([[vpn], [denying]], clock: clock)
+        let denying = try server(Self.denied)
+        let localDNS = grouped([[vpn], [denying]])
         let asked = try question("vpn.example")
-        #expect(isDenial(await ask(asked, of: localDNS, clock: clock)))
+        #expect(isDenial(await ask(asked, of: localDNS)))
         vpn.answer = { $0.isProbe ? [] : [$0.good] }
         await clock.advance(by: .seconds(1))
         _ = await localDNS.ask(asked)
@@ -195,11 +191,10 @@ import Testing
         let server = try LocalDNSRawServer {
             $0.isSlow || isDropping && $0.isProbe ? [] : [$0.good]
         }
-        let clock = ManualClock()
-        let localDNS = grouped([[server]], clock: clock)
+        let localDNS = grouped([[server]])
         for number in 0..<100 { _ = await localDNS.ask(try question("\(number).example")) }
         let before = server.queries.count
-        _ = await ask(try question("slow.example"), of: localDNS, clock: clock)
+        _ = await ask(try question("slow.example"), of: localDNS)
         let names = server.queries.dropFirst(before).filter { !$0.isSlow && !$0.isProbe }
         #expect(names.count == (isDropping ? ProbeQuestions.limit : 0))
     }
@@ -211,7 +206,7 @@ import Testing
         paths.update(deadLinks: [7])
         let localDNS = LocalDNS(
             groups: [[away], [LocalDNSServer(.v4(0x7f00_0001), port: denying.port)]], paths: paths,
-            loop: LoopRunner.shared.loop, clock: ManualClock())
+            loop: LoopRunner.shared.loop, clock: clock)
         #expect(isDenial(await localDNS.ask(try question("none.example"))))
     }
 

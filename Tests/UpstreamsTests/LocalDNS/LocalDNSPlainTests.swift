@@ -7,6 +7,8 @@ import Testing
 
 /// Servers that do not support EDNS.
 @Suite(.onLoop) struct LocalDNSPlainTests {
+    private let clock = ManualClock()
+
     @Test(arguments: [UInt16(1), 4], [false, true]) @Loop
     func `a server that answers EDNS with FORMERR or NOTIMP is asked without, after a probe at first`(
         code: UInt16, isBare: Bool
@@ -17,20 +19,19 @@ import Testing
             }
             return [query.good]
         }
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [1, 0])
         await repliesArrive(on: clock)
         #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0])
         #expect(try await localDNS.askNames(3, at: server).map(\.additionalCount) == [0, 0, 0])
         // Then a probe tries EDNS again.
-        await clock.advance(by: LocalDNSHealth.plainTime)
+        await clock.advance(by: LocalDNSProbes.plainTime)
         #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         await repliesArrive(on: clock)
         #expect(server.queries.filter(\.isProbe).map(\.additionalCount) == [1, 0, 1, 0])
         // It now supports EDNS, and is asked with it again.
         server.answer = { [$0.good] }
-        await clock.advance(by: LocalDNSHealth.plainTime)
+        await clock.advance(by: LocalDNSProbes.plainTime)
         #expect(try await localDNS.askNames(1, at: server).map(\.additionalCount) == [0])
         await repliesArrive(on: clock)
         #expect(try await localDNS.askNames(2, at: server).map(\.additionalCount) == [1, 1])
@@ -42,7 +43,6 @@ import Testing
             guard query.isSlow, query.additionalCount > 0 else { return [query.good] }
             return [isBare ? query.bareReply(code: code) : query.reply(flags: 0x8180 | code)]
         }
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         for number in 0..<5 {
             // The name itself is asked without EDNS at once.
@@ -59,7 +59,6 @@ import Testing
             if query.additionalCount > 0 { return [query.bareReply(code: 1)] }
             return [query.isProbe ? query.bareReply(code: 5) : query.good]
         }
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         _ = await localDNS.ask(try question("a.example"))
         await repliesArrive(on: clock)
@@ -74,7 +73,6 @@ import Testing
             if query.additionalCount > 0 { return [] }
             return [query.isProbe && refusesProbe ? query.bareReply(code: 5) : query.good]
         }
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         let sends = dnssecOK ? 2 : 1
         let asked = try question("a.example", dnssecOK: dnssecOK)
@@ -114,7 +112,6 @@ import Testing
         let server = try LocalDNSRawServer { query in
             [query.additionalCount == 0 ? query.good : Self.mangled(query, kind)]
         }
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         #expect(addresses(await localDNS.ask(try question("a.example", dnssecOK: dnssecOK))) == ["192.0.2.1"])
         #expect(server.questions.map(\.additionalCount) == [1, 0])
@@ -124,7 +121,7 @@ import Testing
 
     @Test @Loop func `a reply not read without EDNS either is asked for over TCP, and then given up`() async throws {
         let server = try LocalDNSRawServer { [Self.mangled($0, 2)] }
-        let reply = await makeLocalDNS([server], clock: ManualClock()).ask(try question("a.example"))
+        let reply = await makeLocalDNS([server], clock: clock).ask(try question("a.example"))
         guard case .failure(.unusable) = reply.results[.a] else {
             Issue.record("\(reply)")
             return
@@ -135,7 +132,6 @@ import Testing
 
     @Test @Loop func `lost datagrams do not turn EDNS off`() async throws {
         let server = try LocalDNSRawServer()
-        let clock = ManualClock()
         let localDNS = makeLocalDNS([server], clock: clock)
         for number in 0..<10 {
             let asked = try question("n\(number).example")

@@ -27,8 +27,7 @@ struct ResolvConfTests {
         "nameserver fe80::1%4294967296", "nameserver fe80::1%a-name-that-is-too-long", "nameserver \u{1b}[31m",
     ])
     func `a server that cannot be used is skipped`(text: String) {
-        #expect(
-            ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8).servers.map(\.description) == ["192.0.2.53:53"])
+        #expect(ResolvConf("\n\(text)\nnameserver 192.0.2.53\n".utf8).servers.map(\.description) == ["192.0.2.53:53"])
     }
 
     /// The loopback interface is the first one of every network namespace.

@@ -90,8 +90,7 @@ struct HTTPDNSProviderTests {
         within limit: Duration = .patience
     ) async throws -> UpstreamReply {
         let endpoint = try #require(await provider.endpoints.first)
-        return await endpoint.ask(
-            UpstreamQuestion(name: name ?? self.name, types: types, deadline: .bootTime + limit))
+        return await endpoint.ask(UpstreamQuestion(name: name ?? self.name, types: types, deadline: .bootTime + limit))
     }
 
     /// The result of a probe.
@@ -377,7 +376,7 @@ struct HTTPDNSProviderTests {
         #expect(
             try await ask(provider).results[.a]
                 != .failure(.network("service.example (being looked up): no address found")))
-        #expect(await bootstrap.asked.count == 1)
+        #expect(await bootstrap.asked.count == 2)
         #expect(server.connections > 0)
     }
 
@@ -395,6 +394,6 @@ struct HTTPDNSProviderTests {
             await HTTPFixture.eventually {
                 await provider.endpoints.map(\.name) == ["127.0.0.1:\(server.address.port)"]
             })
-        #expect(await bootstrap.asked.map(\.name) == [try Name("service.example")])
+        #expect(await Set(bootstrap.asked.map(\.name)) == [try Name("service.example")])
     }
 }

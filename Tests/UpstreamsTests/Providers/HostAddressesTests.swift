@@ -35,6 +35,9 @@ import Testing
         .answer(Answer(name: host, addresses: addresses, ttl: ttl))
     }
 
+    /// How often LocalDNS was asked, each time for both families.
+    @Loop private var lookUps: Int { upstream.asked.count / 2 }
+
     /// Has LocalDNS say so from now on.
     @Loop private func say(_ a: UpstreamResult, _ aaaa: UpstreamResult = .failure(.timeout)) {
         upstream.behaviour = .reply(after: .zero, [.a: a, .aaaa: aaaa])
@@ -51,11 +54,11 @@ import Testing
         say(answer([Self.first]), .answer(.negative(name: host, ttl: 300)))
         await use(addresses)
         await use(addresses, after: .seconds(299))
-        #expect(upstream.asked.count == 1)
+        #expect(lookUps == 1)
         await clock.advance(by: .seconds(3_600))
-        #expect(upstream.asked.count == 1)
+        #expect(lookUps == 1)
         await use(addresses)
-        #expect(upstream.asked.count == 2)
+        #expect(lookUps == 2)
         #expect(seen.changes == [[Self.first]])
     }
 
@@ -66,7 +69,7 @@ import Testing
         say(.failure(.timeout))
         await use(addresses, after: .seconds(301))
         await use(addresses, after: .seconds(29))
-        #expect(upstream.asked.count == 2)
+        #expect(lookUps == 2)
         #expect(seen.changes == [[Self.first]])
         say(answer([Self.second]))
         await use(addresses, after: .seconds(2))
@@ -96,7 +99,7 @@ import Testing
         let (addresses, seen) = make()
         await use(addresses)
         await use(addresses)
-        #expect(upstream.asked.count == 1)
+        #expect(lookUps == 1)
         say(answer([Self.first]))
         await use(addresses, after: .seconds(1))
         #expect(seen.changes == [[Self.first]])
@@ -109,7 +112,7 @@ import Testing
         say(answer([Self.second]))
         addresses.addressFailed()
         await use(addresses, after: .seconds(9))
-        #expect(upstream.asked.count == 1)
+        #expect(lookUps == 1)
         await use(addresses, after: .seconds(1))
         #expect(seen.changes.last == [Self.second])
     }
@@ -120,10 +123,10 @@ import Testing
         await use(addresses)
         addresses.addressFailed(isLast: false)
         await use(addresses, after: .seconds(10))
-        #expect(upstream.asked.count == 2)
+        #expect(lookUps == 2)
         addresses.addressFailed(isLast: false)
         await use(addresses, after: .seconds(10))
-        #expect(upstream.asked.count == 2)
+        #expect(lookUps == 2)
     }
 
     @Test @Loop func `in another network the host is looked up again at once, also during a look-up`() async {
@@ -138,7 +141,7 @@ import Testing
         addresses.lookAgain()
         addresses.lookAgain()
         await clock.advance(by: .zero)
-        #expect(upstream.asked.count == 4)
+        #expect(lookUps == 4)
     }
 
     @Test @Loop func `what an earlier process found is used until the first look-up has ended, and not after it`() async
