@@ -115,9 +115,10 @@ private final class Store {
         _ script: inout Script, _ reading: WallClock.Reading, _ policy: FreshnessPolicy
     ) throws(SQLiteError) {
         let memory = MemoryCache(memory: 1 << 16, policy: policy)
-        let identity = PolicyIdentity(
+        var identity = PolicyIdentity(
             sources: [1: "vendor"], standIns: [], digest: "policy", generation: 7,
             route: { _, _ in 0 })
+        identity.freshness = policy
         var next: Int64? = .max
         while let position = next {
             let page = try file.page(from: position, limit: 2)
@@ -167,8 +168,7 @@ private final class Store {
         // As it is written again, beside what the file has of the other address family.
         var changes = PendingChanges()
         changes.store(cached, for: key)
-        let rules = DiskRules(identity: identity, freshness: policy, flushInterval: .seconds(1))
-        _ = try file.write(changes.answers, rules, ClockMark(), reading)
+        _ = try file.write(changes.answers, identity, ClockMark(), reading)
     }
 
     /// Checks the response to a client.

@@ -41,7 +41,7 @@ struct DiskFigures {
         let disk = try DiskCache(
             path, limit: 8 << 30, memory: memory,
             clock: WallClock(now: { .bootTime }, secondsSince1970: { Int64(time(nil)) }), report: { _ in })
-        disk.adopt(identity, FreshnessPolicy(), flushInterval: .seconds(1))
+        disk.adopt(identity)
         disk.load()
         return disk
     }

@@ -27,7 +27,6 @@ final class AnswerFile {
     private let find: SQLiteStatement
     private let page: SQLiteStatement
     private let insert: SQLiteStatement
-    private let erase: SQLiteStatement
 
     /// Opens the file, and creates it if there is none. Throws also for one of another program or another version.
     init(_ path: String) throws(SQLiteError) {
@@ -51,31 +50,17 @@ final class AnswerFile {
             PRAGMA cell_size_check = ON;
             """)
         find = try connection.prepare("SELECT question, value, until FROM answer WHERE question = ?")
-        page = try connection.prepare(
-            "SELECT question, value, id FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
-        erase = try connection.prepare("DELETE FROM answer WHERE question = ?")
+        page = try connection.prepare("SELECT question, value, id FROM answer WHERE id <= ? ORDER BY id DESC LIMIT ?")
         insert = try connection.prepare("INSERT OR REPLACE INTO answer (until, question, value) VALUES (?, ?, ?)")
         self.connection = connection
     }
 
-    /// Whether each commit is synced to the disk, so that it outlasts a crash of the machine too. Outside of transactions.
-    func sync(_ isOn: Bool) throws(SQLiteError) {
-        try connection.execute(isOn ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
-    }
-
-    // MARK: Writing
-
     /// Writes changes of answers, each row as the newest, inside a transaction; after an error the file must be closed.
     /// What was stored before of one that changed goes, be the new one worth storing or not. Returns how many were written.
     func write(
-        _ changes: [PendingChanges.Change], _ rules: DiskRules, _ mark: ClockMark,
-        _ reading: WallClock.Reading
+        _ changes: [PendingChanges.Change], _ identity: PolicyIdentity, _ mark: ClockMark, _ reading: WallClock.Reading
     ) throws(SQLiteError) -> Int {
-        let rows = changes.map { each in
-            var question = each.key
-            let isSix = question.makeRowQuestion()
-            return (question: question, isSix: isSix)
-        }
+        let rows = changes.map(\.key.rowQuestion)
         // In the order of the file's index: so each of its pages is read and written once, and not for every answer that has
         // its place there. Of one key the last change stands last, since the sort is stable.
         var rest = rows.indices.sorted { rows[$0].question.lexicographicallyPrecedes(rows[$1].question) }[...]
@@ -95,26 +80,24 @@ final class AnswerFile {
                     continue
                 }
                 guard let entry = changes[place].entry,
-                    let head = AnswerHead(entry, isSix: isSix, rules.identity, reading, epoch: mark.epoch)
+                    let head = AnswerHead(entry, isSix: isSix, identity, reading, epoch: mark.epoch)
                 else { continue }
                 head.append(to: &value, entry.answer.body)
-                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, rules.freshness)
+                let usefulness = StoredAnswer.usefulness(lifetime: head.lifetime, identity.freshness)
                 let end = reading.isPlausible ? mark.beginning(of: head.storedAt) + usefulness : 0
                 until = until.map { min($0, end) == 0 ? 0 : max($0, end) } ?? end
                 written += 1
             }
             guard !value.isEmpty else {
-                try erase.run([.blob(question)])
+                try connection.run("DELETE FROM answer WHERE question = ?", .blob(question))
                 continue
             }
-            let sum = checksum(of: value, after: checksum(of: question))
-            value.append(sum, bytes: checksumSize)
+            value.append(checksum(of: value, after: checksum(of: question)), bytes: checksumSize)
             try insert.run([.integer(until ?? 0), .blob(question), .blob(value)])
         }
         return written
     }
 
-    /// Removes the answers that `removal` covers.
     func remove(_ removal: AnswerRemoval) throws(SQLiteError) {
         switch removal {
         case .all: try connection.execute("DELETE FROM answer")
@@ -141,14 +124,10 @@ final class AnswerFile {
         }
     }
 
-    // MARK: Reading
-
     /// The answers of the row that has the answer under the bytes of a `QueryKey` without a scope: its own, and that of the
     /// other address family; none where there is no row that is as it was written.
     func find(_ key: [UInt8]) throws(SQLiteError) -> [StoredAnswer] {
-        var question = key
-        question.makeRowQuestion()
-        return try row(of: question)?.answers ?? []
+        try row(of: key.rowQuestion.question)?.answers ?? []
     }
 
     private func row(of question: [UInt8]) throws(SQLiteError) -> (answers: [StoredAnswer], until: Int64)? {
@@ -171,9 +150,7 @@ final class AnswerFile {
 
     /// The answers of the newest rows up to number `id`, the newest first, the row number to continue from, nil at the end,
     /// and how many rows are not as they were written.
-    func page(
-        from id: Int64, limit: Int
-    ) throws(SQLiteError) -> (answers: [StoredAnswer], next: Int64?, damaged: Int) {
+    func page(from id: Int64, limit: Int) throws(SQLiteError) -> (answers: [StoredAnswer], next: Int64?, damaged: Int) {
         try page.bind([.integer(id), .integer(Int64(limit))])
         defer { page.reset() }
         var found: [StoredAnswer] = []
@@ -190,15 +167,11 @@ final class AnswerFile {
         return (found, count == limit && last > .min ? last - 1 : nil, damaged)
     }
 
-    /// The answers of a statement's current row, which begins with question and value; nil where it is not as it was
-    /// written.
+    /// Those of the current row, which begins with question and value; nil where it is not as it was written.
     private func answers(_ statement: borrowing SQLiteStatement) -> [StoredAnswer]? {
         StoredAnswer.read(statement.bytes(1), of: statement.bytes(0))
     }
 
-    // MARK: Bounds
-
-    /// Pages of the file, and those of them that are not in use.
     private func pages() throws(SQLiteError) -> (all: Int64, free: Int64) {
         (try connection.integer("PRAGMA page_count") ?? 0, try connection.integer("PRAGMA freelist_count") ?? 0)
     }

@@ -39,8 +39,7 @@ struct ClockMark: Equatable {
     /// The seconds since 1970 from which on the usefulness of an answer counts.
     func beginning(of storedAt: Int64) -> Int64 { max(storedAt, former) }
 
-    /// What it is stored under, and as what.
-    static let key = StateRecord.Key(kind: .clock, name: "")
+    /// As what it is stored.
     var record: StateRecord { StateRecord(.clock, "", value: "\(epoch) \(former)", storedAt: latest) }
 
     /// - Returns: nil for what is never written.

@@ -25,7 +25,7 @@ public final class DiskCache: Sendable {
         /// What callers want of the thread, in order.
         var jobs: [DiskJob] = []
         /// Nil until a policy is in force: until then nothing is read into memory, nor written.
-        var rules: DiskRules?
+        var policy: PolicyIdentity?
         /// Whether the answers of the file may be read into memory before they are queried.
         var mayLoad = false
         /// Whether policy or time of day are others than when this loading began, so that what it did not use may be usable.
@@ -111,8 +111,6 @@ public final class DiskCache: Sendable {
 
     public var status: DiskStatus { state.withLock { $0.status } }
 
-    // MARK: Answers
-
     /// Adds an answer that was just stored in memory, under the key of a question without a scope.
     public func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         let key = copy key
@@ -149,11 +147,8 @@ public final class DiskCache: Sendable {
         await ask(atMost: (Self.patience, clock), else: ()) { .lookUp(key, $0) }
     }
 
-    /// Has the disk's thread do something for a caller, and waits for it.
-    ///
-    /// - Parameters:
-    ///   - limit: the longest wait, on a clock; nil: none.
-    ///   - value: returned after this time, or at once when too many wait, or the cache has stopped.
+    /// Has the disk's thread do something for a caller, and waits for it, so long at most. Returns `value` after that, or at
+    /// once when too many wait, or the cache has stopped.
     @Loop
     private func ask<Value: Sendable>(
         atMost limit: (patience: Duration, clock: any LoopClock)? = nil, else value: Value,
@@ -174,14 +169,13 @@ public final class DiskCache: Sendable {
     }
 
     /// Adopts another policy: from now on the file's answers are judged by it.
-    public func adopt(_ identity: PolicyIdentity, _ freshness: FreshnessPolicy, flushInterval: Duration) {
+    public func adopt(_ policy: PolicyIdentity) {
         tell { state in
-            state.rules = DiskRules(identity: identity, freshness: freshness, flushInterval: flushInterval)
+            state.policy = policy
             adoptOtherRules(&state)
         }
     }
 
-    /// Changes what the thread is to do, and wakes it.
     private func tell(_ change: (inout State) -> Void) {
         state.withLock { change(&$0) }
         wake.post()
@@ -192,8 +186,6 @@ public final class DiskCache: Sendable {
         state.hasOtherRules = true
         hasMore.store(true, ordering: .releasing)
     }
-
-    // MARK: State
 
     /// Has everything that has changed so far written now, within `settlingPatience` on a clock. Returns whether it is in
     /// the file, where the end of this process does no harm to it.
@@ -225,13 +217,10 @@ enum DiskJob: Sendable {
     case lookUp([UInt8], Waiter<Void>)
     /// To go on once so many answers are in memory, or no more can be read.
     case load(Int, Waiter<Void>)
-    /// That all that has changed is written, whatever the interval; it gets whether it is in the file.
     case settle(Waiter<Bool>)
-    /// The records of what was learned, once the file is open.
     case records(Waiter<[StateRecord]>)
-    /// That all is written and the file closed, for another process; also where the caller has gone on.
+    /// Also where the caller has gone on.
     case pause(Waiter<Void>)
-    /// That the file is opened again.
     case resume
 }
 
@@ -245,9 +234,6 @@ final class Waiter<Value: Sendable>: Sendable {
     var isFinished: Bool { continuation.withLock { $0 == nil } }
 
     func finish(_ value: Value) { continuation.withLock { $0.take() }?.resume(returning: value) }
-
-    /// Gives it what `make` returns, unless it goes on already: under a flood most do without the disk.
-    func serve(_ make: () -> Value) { if !isFinished { finish(make()) } }
 }
 
 /// An event of the disk cache that is reported to the operator.

@@ -12,7 +12,6 @@ public final class DiskReader {
     private let file: AnswerFile
     private let path: String
     private let records: [StateRecord.Key: StateRecord]
-    private static let page = 1_024
 
     /// - Throws: for a file that is not a cache of this program, and where there is no room for a copy.
     public init(_ path: String) throws(DiskReaderError) {
@@ -27,14 +26,12 @@ public final class DiskReader {
 
     /// Calls `body` with the answers below `suffix`, or with all, the newest first, until it returns false. Returns whether
     /// it was called for all; throws at the end if there were damaged ones, which are left out.
-    public func forEach(
-        below suffix: Name?, _ body: (StoredAnswer) -> Bool
-    ) throws(DiskReaderError) -> Bool {
+    public func forEach(below suffix: Name?, _ body: (StoredAnswer) -> Bool) throws(DiskReaderError) -> Bool {
         try Self.reading(path) { () throws(SQLiteError) in
             var next: Int64? = .max
             var count = 0
             while let position = next {
-                let (answers, following, damaged) = try file.page(from: position, limit: Self.page)
+                let (answers, following, damaged) = try file.page(from: position, limit: 1_024)
                 count += damaged
                 for answer in answers where suffix.map({ answer.question.name.isWithin($0) }) ?? true {
                     guard body(answer) else { return false }
@@ -78,8 +75,6 @@ private final class StoreCopy {
     var path: String { folder + "/cache.sqlite" }
 
     private static let log = "-wal"
-    /// Bytes of the log's header; it changes whenever the log restarts (SQLite's file format, section 4.1).
-    private static let headerLength = 32
     /// The most restarts of the log during the copy: a server writes some megabytes before it restarts it.
     private static let attempts = 8
 
@@ -93,10 +88,10 @@ private final class StoreCopy {
         folder = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
         guard isMade else { throw .last("make \(folder)") }
         for _ in 0..<Self.attempts {
-            let before = try Self.header(of: path)
+            let before = Self.header(of: path)
             try Self.copy(path, to: self.path)
             try Self.copy(path + Self.log, to: self.path + Self.log, isOptional: true)
-            if before == (try Self.header(of: path)) { return }
+            if before == Self.header(of: path) { return }
         }
         throw SystemError(code: EAGAIN, operation: "copy \(path)")
     }
@@ -106,15 +101,9 @@ private final class StoreCopy {
         unsafe rmdir(folder)
     }
 
-    /// The first bytes of the log; empty where there is no log.
-    private static func header(of path: String) throws(SystemError) -> [UInt8] {
-        do throws(SystemError) {
-            return try readFile(path + log, limit: headerLength)
-        } catch {
-            guard error.code == ENOENT else { throw error }
-            return []
-        }
-    }
+    /// The header of the log, which changes whenever that restarts (SQLite's file format, section 4.1); empty where there is
+    /// none. What else keeps it from being read keeps the log from being copied.
+    private static func header(of path: String) -> [UInt8] { (try? readFile(path + log, limit: 32)) ?? [] }
 
     /// - Parameter isOptional: whether an empty file is the copy of none.
     private static func copy(_ path: String, to target: String, isOptional: Bool = false) throws(SystemError) {

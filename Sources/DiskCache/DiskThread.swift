@@ -15,14 +15,12 @@ final class DiskThread {
     private var open: OpenStore?
     /// The records of the file that was open last.
     private var records: [StateRecord.Key: StateRecord] = [:]
-    /// Of a file that cannot be used.
     private var backoff: Backoff
     private var replacedAt: Instant?
-    /// The changes that are being written; else none, with room for the next ones.
+    /// Those that are being written; else none, with room for the next ones.
     private var changes = PendingChanges()
     /// Whether all that had changed by the last write outlasts a crash of the machine.
     private var isSynced = false
-    /// Whether another process has the file.
     private var isPaused: Bool
     /// What callers want, as far as it was taken from the others, in order.
     private var jobs: ArraySlice<DiskJob> = []
@@ -40,21 +38,16 @@ final class DiskThread {
         backoff = Backoff(cache.retry)
     }
 
-    /// Real time: the thread's waits do not depend on the clock of the answers.
-    private var now: Instant { .bootTime }
-
-    /// Runs until the cache is stopped.
     func run() {
         while true {
             let isStopping = cache.state.withLock { $0.isStopping }
-            if open == nil, !isPaused, backoff.nextProbe.map({ $0 <= now && !isStopping }) ?? true { openFile() }
+            if open == nil, !isPaused, backoff.nextProbe.map({ $0 <= .bootTime && !isStopping }) ?? true { openFile() }
             if isStopping { return finish() }
             let isMore = doJobs()
             if !flushIfDue(), !load(), !isMore { wait() }
         }
     }
 
-    /// Writes the remaining changes, and resumes all waiting callers.
     private func finish() {
         if cache.state.withLock({ $0.changedAt != nil }) { flush() }
         while doJobs() {}
@@ -79,9 +72,10 @@ final class DiskThread {
 
     private func perform(_ job: DiskJob) {
         switch job {
-        case .lookUp(let key, let caller): caller.serve { lookUp(key) }
+        // Under a flood most callers go on without the disk.
+        case .lookUp(let key, let caller): if !caller.isFinished { caller.finish(lookUp(key)) }
         case .load(let enough, let caller): tellLoaded(caller, enough)
-        case .settle(let caller): caller.serve { settle() }
+        case .settle(let caller): if !caller.isFinished { caller.finish(settle()) }
         case .records(let caller): tell(caller)
         case .pause(let caller):
             flush()
@@ -95,18 +89,18 @@ final class DiskThread {
         }
     }
 
-    /// Waits until there is work.
     private func wait() {
         let due = open == nil ? backoff.nextProbe : writingDue
-        cache.wake.wait(atMost: isPaused ? nil : due.map { $0 - now })
+        // Real time: the thread's waits do not depend on the clock of the answers.
+        cache.wake.wait(atMost: isPaused ? nil : due.map { $0 - .bootTime })
     }
 
-    // MARK: Opening
+    private var notOurs: String { "\(folder.path) is not a cache of this program, and left as it is" }
 
     private func openFile() {
         do throws(SystemError) {
             try folder.prepare()
-            guard try StoreFolder.isOurs(folder.path) else { return failNotOurs() }
+            guard try StoreFolder.isOurs(folder.path) else { return fail(notOurs) }
         } catch {
             return fail("\(error)")
         }
@@ -122,19 +116,18 @@ final class DiskThread {
         }
         cache.hasMore.store(true, ordering: .releasing)
         // After a fault only a write shows whether the file is usable again.
-        if cache.state.withLock({ $0.pending.needsAll && $0.rules != nil }), !flush() { return }
+        if cache.state.withLock({ $0.pending.needsAll && $0.policy != nil }), !flush() { return }
         backoff.succeeded()
         if enter(.loading) { cache.report(.back) }
         for reader in readers { tell(reader) }
         readers = []
     }
 
-    /// Continues in memory only, until the file is tried again.
     private func fail(_ reason: String) {
         close()
         cache.hasMore.store(false, ordering: .releasing)
         cache.state.withLock { state in state.change { $0.needsAll = true } }
-        backoff.failed(at: now)
+        backoff.failed(at: .bootTime)
         if !enter(.memoryOnly, reason) { cache.report(.unavailable(reason: reason)) }
     }
 
@@ -150,13 +143,12 @@ final class DiskThread {
         if error.isDamage { replaceFile(because: "\(error)") } else { fail("\(folder.path): \(error)") }
     }
 
-    private func failNotOurs() { fail("\(folder.path) is not a cache of this program, and left as it is") }
-
     /// Renames the file and starts a new one at once; but not repeatedly, when the disk itself is failing.
     private func replaceFile(because reason: String) {
         // A file that was opened is ours, whatever its header is now; but it may have been replaced.
         let isOpened = open.map { $0.identity == folder.identity } ?? false
-        if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return failNotOurs() }
+        if !isOpened, (try? StoreFolder.isOurs(folder.path)) != true { return fail(notOurs) }
+        let now = Instant.bootTime
         if let replacedAt, now - replacedAt < cache.retry.upperBound { return fail("\(folder.path): \(reason)") }
         replacedAt = now
         close()
@@ -171,20 +163,15 @@ final class DiskThread {
         (open, isSynced) = (nil, false)
     }
 
-    // MARK: Reading
-
-    /// Gives a caller what the file has of what was learned, once it is open.
     private func tell(_ reader: Waiter<[StateRecord]>) {
         guard let open else { return readers.append(reader) }
         reader.finish(open.records.values.filter(\.kind.isLearned))
     }
 
-    /// Reads the answers of the row that has the answer under a key into memory.
     private func lookUp(_ key: [UInt8]) {
         guard let open else { return }
         do throws(SQLiteError) {
-            let count = open.remember(try open.file.find(key), in: cache)
-            cache.state.withLock { $0.status.loaded += count }
+            _ = open.remember(try open.file.find(key), in: cache)
         } catch {
             fail(error)
         }
@@ -194,7 +181,7 @@ final class DiskThread {
     /// so that a long file, or a slow disk, keeps nothing else waiting.
     private func tellLoaded(_ caller: Waiter<Void>, _ enough: Int) {
         let isWaitedFor = cache.state.withLock { state in
-            let isLoading = open?.loadPosition != nil && state.rules != nil && state.status.loaded < enough
+            let isLoading = open?.loadPosition != nil && state.policy != nil && state.status.loaded < enough
             guard isLoading, !state.isStopping, !caller.isFinished else { return false }
             state.jobs.append(.load(enough, caller))
             return true
@@ -204,38 +191,33 @@ final class DiskThread {
 
     /// Reads the next answers into memory. Returns whether there was anything to do.
     private func load() -> Bool {
-        guard let open, open.loadPosition != nil, cache.state.withLock({ $0.mayLoad && $0.rules != nil }) else {
+        guard let open, open.loadPosition != nil, cache.state.withLock({ $0.mayLoad && $0.policy != nil }) else {
             return false
         }
         if open.loadPosition == .max { cache.state.withLock { $0.hasOtherRules = false } }
         do throws(SQLiteError) {
-            let (cached, isComplete) = try open.load(Self.few, into: cache)
+            guard let isComplete = try open.load(Self.few, into: cache) else { return true }
             cache.state.withLock { state in
-                state.status.loaded += cached
-                guard let isComplete else { return }
                 state.status.state = .used
                 if isComplete, !state.hasOtherRules { cache.hasMore.store(false, ordering: .releasing) }
             }
-            if let isComplete, let count = open.loaded { cache.report(.loaded(count: count, isComplete: isComplete)) }
+            if let count = open.loaded { cache.report(.loaded(count: count, isComplete: isComplete)) }
         } catch {
             fail(error)
         }
         return true
     }
 
-    // MARK: Writing
-
     /// When what has changed is to be written; nil: nothing has, or there is no policy.
     private var writingDue: Instant? {
         cache.state.withLock { state in
-            guard let changedAt = state.changedAt, let rules = state.rules else { return nil }
-            return state.pending.isLarge ? changedAt : changedAt + rules.flushInterval
+            guard let changedAt = state.changedAt, let policy = state.policy else { return nil }
+            return state.pending.isLarge ? changedAt : changedAt + policy.flushInterval
         }
     }
 
-    /// - Returns: whether there was anything to write.
     private func flushIfDue() -> Bool {
-        guard open != nil, let due = writingDue, due <= now else { return false }
+        guard open != nil, let due = writingDue, due <= .bootTime else { return false }
         flush()
         return true
     }
@@ -260,16 +242,16 @@ final class DiskThread {
             fail(reason)
             return false
         }
-        let rules = cache.state.withLock { state in
-            guard let rules = state.rules else { return nil as DiskRules? }
+        let policy = cache.state.withLock { state in
+            guard let policy = state.policy else { return nil as PolicyIdentity? }
             swap(&state.pending, &changes)
             state.changedAt = nil
-            return rules
+            return policy
         }
-        guard let rules else { return false }
+        guard let policy else { return false }
         self.isSynced = false
         do throws(SQLiteError) {
-            let (written, hasOtherTime) = try open.write(changes, of: cache.memory, rules, isSynced: isSynced)
+            let (written, hasOtherTime) = try open.write(changes, of: cache.memory, policy, isSynced: isSynced)
             cache.state.withLock { state in
                 state.status.written += written
                 // What seemed too old may be read.

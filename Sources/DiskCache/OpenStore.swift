@@ -25,14 +25,11 @@ final class OpenStore {
     private let clock: WallClock
     private let limit: Int64
 
-    /// Rows looked at by each sweep.
-    private static let sweepStep: Int64 = 1_024
+    /// Rows looked at by each sweep; and those removed at once when the file has too many bytes.
+    private static let (sweepStep, removalStep): (Int64, Int) = (1_024, 1_024)
     /// The most seconds by which the clock may deviate from the boot clock between two writes without counting as set.
     private static let drift: Int64 = 60
-    /// Rows removed at once when the file has too many bytes.
-    private static let removalStep = 1_024
 
-    /// Opens a file that is ours, or empty.
     init(_ folder: StoreFolder, limit: Int, _ clock: WallClock) throws(SQLiteError) {
         self.clock = clock
         let reading = clock.reading
@@ -40,7 +37,7 @@ final class OpenStore {
         self.limit = Int64(limit)
         file = try AnswerFile(folder.path)
         records = try file.connection.records()
-        let written = records[ClockMark.key]
+        let written = records[StateRecord.Key(kind: .clock, name: "")]
         var mark = written.flatMap { ClockMark($0.value, latest: $0.storedAt) } ?? ClockMark()
         certain = WallClock.Reading(
             now: reading.now, secondsSince1970: mark.latest > 0 ? mark.latest : reading.secondsSince1970)
@@ -49,9 +46,9 @@ final class OpenStore {
         identity = folder.identity
     }
 
-    /// Reads the next answers into memory. Returns how many it took, and at the end whether these were all.
-    func load(_ limit: Int, into cache: DiskCache) throws(SQLiteError) -> (cached: Int, isComplete: Bool?) {
-        guard let position = loadPosition else { return (0, nil) }
+    /// Reads the next answers into memory. Returns at the end whether these were all, and nil before.
+    func load(_ limit: Int, into cache: DiskCache) throws(SQLiteError) -> Bool? {
+        guard let position = loadPosition else { return nil }
         let (answers, next, _) = try file.page(from: position, limit: limit)
         let before = cache.memory.statistics.entries
         let cached = remember(answers, in: cache)
@@ -60,7 +57,7 @@ final class OpenStore {
         // Further answers would evict those read before, and are used less.
         let isFull = grown < cached - cached / 8
         loadPosition = isFull ? nil : next
-        return (cached, loadPosition == nil ? !isFull : nil)
+        return loadPosition == nil ? !isFull : nil
     }
 
     /// Stores answers in memory, but for those that it has, or that must not be used. Returns how many were stored.
@@ -71,14 +68,16 @@ final class OpenStore {
             let bytes = key.array
             // Under the lock: a caller that removes answers notes it here first, and only then removes them from memory.
             return cache.state.withLock { state in
-                guard let rules = state.rules, state.pending.allows(bytes, answer) else { return false }
-                let usefulness = StoredAnswer.usefulness(lifetime: lifetime, rules.freshness)
+                guard let policy = state.policy, state.pending.allows(bytes, answer) else { return false }
+                let usefulness = StoredAnswer.usefulness(lifetime: lifetime, policy.freshness)
                 let age = mark.age(of: answer.head, at: reading, usefulness: usefulness)
-                guard var entry = answer.entry(rules.identity, reading.now, age: age),
-                    entry.freshness(at: reading.now, rules.freshness) != .dead
+                guard var entry = answer.entry(policy, reading.now, age: age),
+                    entry.freshness(at: reading.now, policy.freshness) != .dead
                 else { return false }
-                entry.refreshMargin = rules.freshness.refreshMargin(lifetime: lifetime)
-                return cache.memory.storeIfAbsent(entry, for: key)
+                entry.refreshMargin = policy.freshness.refreshMargin(lifetime: lifetime)
+                guard cache.memory.storeIfAbsent(entry, for: key) else { return false }
+                state.status.loaded += 1
+                return true
             }
         }
     }
@@ -86,23 +85,24 @@ final class OpenStore {
     /// Writes changes, or after a fault also all entries of memory. After an error the file must be closed. Returns how
     /// many answers were written, and whether the clock was set since the server started.
     func write(
-        _ changes: PendingChanges, of memory: MemoryCache, _ rules: DiskRules, isSynced: Bool
+        _ changes: PendingChanges, of memory: MemoryCache, _ policy: PolicyIdentity, isSynced: Bool
     ) throws(SQLiteError) -> (written: Int, hasOtherTime: Bool) {
-        try file.sync(isSynced)
-        var written = try write(changes, rules)
+        // Outside of a transaction. Each commit that is synced to the disk outlasts a crash of the machine too.
+        try file.connection.execute(isSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL")
+        var written = try write(changes, policy)
         let hadOtherTime = hasOtherTime
         if hasOtherTime {
             // What was stored by the wrong time is written again by the right one.
             hasOtherTime = false
-            written += try writeAll(of: memory, since: certain.now, rules)
+            written += try writeAll(of: memory, since: certain.now, policy)
         }
-        if changes.needsAll { written += try writeAll(of: memory, rules) }
+        if changes.needsAll { written += try writeAll(of: memory, policy) }
         try file.shrink()
         return (written, hadOtherTime)
     }
 
     /// Writes changes in one transaction, and removes old answers and records where that is due. Returns how many were written.
-    private func write(_ changes: PendingChanges, _ rules: DiskRules) throws(SQLiteError) -> Int {
+    private func write(_ changes: PendingChanges, _ policy: PolicyIdentity) throws(SQLiteError) -> Int {
         let reading = clock.reading
         let change = reading.secondsSince1970 - last.secondsSince1970 - reading.seconds(since: last)
         last = reading
@@ -114,14 +114,14 @@ final class OpenStore {
         return try file.connection.transaction { () throws(SQLiteError) in
             sweepPosition = try file.sweep(from: sweepPosition, count: Self.sweepStep, now: now)
             try put(mark.record)
-            for (tag, number) in rules.identity.numbers {
+            for (tag, number) in policy.numbers {
                 let key = StateRecord.Key(ofSource: number)
                 guard records[key] == nil else { continue }
-                let text = rules.identity.sources[tag] ?? ""
+                let text = policy.sources[tag] ?? ""
                 try put(StateRecord(key.kind, key.name, value: text, storedAt: reading.secondsSince1970))
             }
             for removal in changes.removals { try file.remove(removal) }
-            let written = try file.write(changes.answers, rules, mark, reading)
+            let written = try file.write(changes.answers, policy, mark, reading)
             try write(changes, now: now)
             if try file.size() > limit { try file.removeOldest(written + Self.removalStep) }
             return written
@@ -130,7 +130,7 @@ final class OpenStore {
 
     /// Writes all entries of a cache that were stored since `start`, in several transactions. Returns how many answers.
     private func writeAll(
-        of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ rules: DiskRules
+        of memory: MemoryCache, since start: Instant = Instant(nanoseconds: .min), _ policy: PolicyIdentity
     ) throws(SQLiteError) -> Int {
         var (changes, written) = (PendingChanges(), 0)
         var cursor: CacheCursor? = .start
@@ -140,15 +140,13 @@ final class OpenStore {
                 changes.store(answer.entry, for: answer.key())
                 // Of more than may wait some would be left out.
                 guard changes.isLarge else { continue }
-                written += try write(changes, rules)
+                written += try write(changes, policy)
                 changes.removeAll()
             }
             cursor = step.next
         }
-        return try written + write(changes, rules)
+        return try written + write(changes, policy)
     }
-
-    // MARK: Records
 
     /// Writes changes of records, and removes those that are too old or too many.
     private func write(_ changes: PendingChanges, now: Int64) throws(SQLiteError) {
@@ -174,6 +172,6 @@ final class OpenStore {
 
     private func remove(_ key: StateRecord.Key) throws(SQLiteError) {
         records[key] = nil
-        try file.connection.remove(key)
+        try file.connection.run("DELETE FROM state WHERE key = ?", .text(key.text))
     }
 }

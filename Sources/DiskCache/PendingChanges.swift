@@ -3,13 +3,8 @@ import DNSWire
 
 /// The changes that wait to be written; bounded, so that they do not grow while the disk is slow or unavailable.
 struct PendingChanges {
-    /// A change of an answer.
-    struct Change {
-        /// The bytes of a `QueryKey` without a scope.
-        let key: [UInt8]
-        /// Nil: it is removed.
-        var entry: CacheEntry?
-    }
+    /// An answer under the bytes of a `QueryKey` without a scope; nil: it is removed.
+    typealias Change = (key: [UInt8], entry: CacheEntry?)
 
     /// The most answers that wait, and the most removals of many.
     static let limit = 16_384
@@ -36,21 +31,18 @@ struct PendingChanges {
     /// Whether there are so many answers that they are written before the interval is over.
     var isLarge: Bool { answers.count > Self.limit / 2 || size > Self.room / 2 }
 
-    // MARK: Answers
-
     /// Adds a new answer under the key of a question without a scope.
     mutating func store(_ entry: CacheEntry, for key: borrowing QueryKey) {
         guard !needsAll else { return }
         guard answers.count < Self.limit, size <= Self.room else { return leaveAnswers() }
-        append(Change(key: key.array, entry: entry))
+        append((key.array, entry))
     }
 
-    /// Removes the answer under a key.
     mutating func remove(_ key: [UInt8]) {
         if answers.count == Self.limit { leaveAnswers() }
         // Where these alone are too many, the entries still in memory are valid.
         guard answers.count < Self.limit else { return removeAll(thenAll: true) }
-        append(Change(key: key, entry: nil))
+        append((key, nil))
     }
 
     private mutating func append(_ change: Change) {
@@ -99,8 +91,6 @@ struct PendingChanges {
             && !removals.contains { $0.covers(answer.question.name, answer.answer.addresses) }
     }
 
-    // MARK: Records
-
     mutating func keep(_ record: StateRecord) { change(record.key, to: record) }
 
     mutating func forget(_ key: StateRecord.Key) { change(key, to: nil) }
@@ -114,8 +104,6 @@ struct PendingChanges {
         states = states.filter { $0.key.kind != kind }
         forgottenKinds.insert(kind)
     }
-
-    // MARK: Written or not
 
     /// Restores changes that could not be written, as older than those added meanwhile; but for answers, which memory has.
     mutating func putBack(_ older: PendingChanges) {

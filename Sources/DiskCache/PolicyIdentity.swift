@@ -1,4 +1,4 @@
-import DNSCache
+public import DNSCache
 public import DNSWire
 
 /// The route of a stored answer. The servers of a `[[forward]]` entry are identified by the source.
@@ -8,9 +8,8 @@ public enum StoredRoute: UInt16, Hashable, Sendable {
     case bypass = 2
     case forward = 3
 
-    /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest
-    /// numbers, which mean that the configuration itself, or perhaps a portal, gave the answer, or
-    /// that its addresses stand for others.
+    /// Converts the number of a route in the memory cache: all `[[forward]]` entries are one. Nil for the highest numbers:
+    /// the configuration itself, or perhaps a portal, gave the answer, or its addresses stand for others.
     init?(tag: UInt16) {
         guard tag < .max - 2 else { return nil }
         self = StoredRoute(rawValue: min(tag, 3)) ?? .forward
@@ -37,6 +36,11 @@ public struct PolicyIdentity: Sendable {
     /// signatures or validates them; nil when it is answered here, and no stored answer counts.
     public let route: @Sendable (Question, _ isSigned: Bool) -> UInt16?
 
+    /// How long answers are of use. Default: that of the defaults.
+    public var freshness = FreshnessPolicy()
+    /// How long a change may wait before it is written: so what a crash loses. Default: 1 s.
+    public var flushInterval = Duration.seconds(1)
+
     /// The number of the policy in the file.
     let number: UInt64
     /// The numbers of sources in the file, and those of the memory cache for them.
@@ -59,11 +63,4 @@ public struct PolicyIdentity: Sendable {
         numbers = sources.mapValues { checksum(of: $0.utf8) }
         tags = Dictionary(numbers.map { ($1, $0) }) { min($0, $1) }
     }
-}
-
-/// What answers are judged by, and how long a change may wait before it is written: so what a crash loses.
-struct DiskRules {
-    let identity: PolicyIdentity
-    let freshness: FreshnessPolicy
-    let flushInterval: Duration
 }

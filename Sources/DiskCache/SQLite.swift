@@ -36,16 +36,14 @@ import CSQLite
 
     /// Runs constant statements that return nothing.
     func execute(_ sql: StaticString) throws(SQLiteError) {
-        let code = unsafe sqlite3_exec(
-            handle, UnsafeRawPointer(sql.utf8Start).assumingMemoryBound(to: CChar.self), nil, nil, nil)
+        let code = unsafe sqlite3_exec(handle, "\(sql)", nil, nil, nil)
         guard code == SQLITE_OK else { throw unsafe SQLiteError(code, on: handle) }
     }
 
     /// Compiles one constant statement, to be run many times.
     func prepare(_ sql: StaticString) throws(SQLiteError) -> SQLiteStatement {
         var statement: OpaquePointer?
-        let code = unsafe sqlite3_prepare_v3(
-            handle, "\(sql)", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        let code = unsafe sqlite3_prepare_v3(handle, "\(sql)", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
         guard code == SQLITE_OK, let statement = unsafe statement else { throw unsafe SQLiteError(code, on: handle) }
         return unsafe SQLiteStatement(owning: statement)
     }
@@ -116,8 +114,6 @@ import CSQLite
         try check(unsafe sqlite3_step(handle), against: SQLITE_DONE)
     }
 
-    // MARK: Rows
-
     /// Resets the statement to before the first row; the parameters stay. It then holds no lock.
     func reset() { unsafe sqlite3_reset(handle) }
 
@@ -166,8 +162,7 @@ struct SQLiteError: Error, CustomStringConvertible, Hashable, Sendable {
     /// Whether another process holds the file's lock.
     var isBusy: Bool { code & 0xff == SQLITE_BUSY }
 
-    /// Whether the file is damaged or invalid, and a new one has to be started; else it may be good, and is tried again
-    /// later.
+    /// Whether the file is damaged or invalid, and a new one has to be started; else it is tried again later.
     var isDamage: Bool {
         // All statements are constants that fit the schema: where one itself fails, the schema differs.
         let damage = [

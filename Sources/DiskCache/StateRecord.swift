@@ -63,7 +63,7 @@ public struct StateRecord: Sendable {
         let name: String
 
         /// As the key of its row.
-        fileprivate var text: String { "\(kind.rawValue) \(name)" }
+        var text: String { "\(kind.rawValue) \(name)" }
     }
 
     let key: Key
@@ -74,9 +74,7 @@ public struct StateRecord: Sendable {
     private let make: @Sendable () -> String
 
     /// - Parameter value: evaluated when the record is written: of one that is replaced before, never.
-    public init(
-        _ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64
-    ) {
+    public init(_ kind: Kind, _ name: String, value: @autoclosure @escaping @Sendable () -> String, storedAt: Int64) {
         key = Key(kind: kind, name: name)
         self.storedAt = storedAt
         make = value
@@ -91,9 +89,6 @@ public struct StateRecord: Sendable {
         return name.utf8.count <= 512 && value.utf8.count <= 4_096
             ? StateRecord(kind, name, value: value, storedAt: storedAt) : nil
     }
-
-    /// The most records that are read.
-    static let limit = 10_000
 }
 
 extension StateRecord.Key {
@@ -130,14 +125,10 @@ extension SQLiteConnection {
             .text("\(StateRecord.sum(key, text)) \(text)"))
     }
 
-    func remove(_ key: StateRecord.Key) throws(SQLiteError) {
-        try run("DELETE FROM state WHERE key = ?", .text(key.text))
-    }
-
     /// All records of the kinds that this version supports, without those that are not as they were written.
     func records() throws(SQLiteError) -> [StateRecord.Key: StateRecord] {
-        let statement = try prepare("SELECT key, value FROM state LIMIT ?")
-        try statement.bind([.integer(Int64(StateRecord.limit))])
+        // More than there ever are.
+        let statement = try prepare("SELECT key, value FROM state LIMIT 10000")
         var records: [StateRecord.Key: StateRecord] = [:]
         while try statement.step() {
             guard let record = StateRecord(key: statement.text(0), value: statement.text(1)) else { continue }

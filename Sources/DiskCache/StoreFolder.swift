@@ -6,11 +6,6 @@ import Platform
 struct StoreFolder {
     let path: String
 
-    /// The suffixes of the files that SQLite stores beside the database.
-    private static let companions = ["-wal", "-shm"]
-    /// The suffix of the damaged file that was moved away last.
-    private static let damaged = ".damaged"
-
     /// Creates the folder if only it is missing, and the file, readable by its owner only: it shows which names were
     /// queried.
     func prepare() throws(SystemError) {
@@ -42,12 +37,13 @@ struct StoreFolder {
     /// before. Returns its new path; nil when it cannot be renamed, or a file that is not ours has that name: then it is
     /// removed.
     func quarantine() -> String? {
-        let target = path + Self.damaged
+        let target = path + ".damaged"
         // What cannot be opened may be another program's.
         let isFree = unsafe access(target, F_OK) != 0 || (try? Self.isOurs(target)) == true
         let isRenamed = unsafe isFree && rename(path, target) == 0
         if !isRenamed { unsafe unlink(path) }
-        for companion in Self.companions {
+        // What SQLite stores beside the database.
+        for companion in ["-wal", "-shm"] {
             if isRenamed { unsafe unlink(target + companion) }
             // A write-ahead log without its database would be applied to the next one.
             if unsafe !isRenamed || rename(path + companion, target + companion) != 0 {
@@ -57,10 +53,7 @@ struct StoreFolder {
         return isRenamed ? target : nil
     }
 
-    // MARK: Whose file it is
-
-    /// The first bytes of a database, and the offset of its application_id, big-endian (SQLite's file format, section
-    /// 1.3).
+    /// The first bytes of a database, and the place of its application_id (SQLite's file format, section 1.3).
     private static let magic = Array("SQLite format 3\0".utf8)
     private static let idPlace = 68..<72
 

@@ -107,15 +107,13 @@ public struct AnswerHead: Equatable, Sendable {
     static let lifetimes: ClosedRange<UInt32> = 1...7 * 86_400
     /// Times of storing are written as seconds since this one.
     private static let earliest = WallClock.times.lowerBound
-    /// The last one that five bytes can say.
-    private static let latest = earliest + (1 << 40) - 1
 
     /// Appends it, and then the records that it speaks of, behind their length in two bytes.
     func append(to bytes: inout [UInt8], _ records: [UInt8]) {
         bytes.append(
             (isSix ? 1 : 0) | (isNegative ? 2 : 0) | route.rawValue << 2 | responseCode.rawValue << 4, bytes: 1)
         bytes.append(epoch, bytes: 2)
-        bytes.append(min(max(storedAt, Self.earliest), Self.latest) - Self.earliest, bytes: 5)
+        bytes.append(storedAt &- Self.earliest, bytes: 5)
         bytes.append(lifetime, bytes: 3)
         bytes.append(source, bytes: 8)
         bytes.append(policy, bytes: 8)
@@ -126,11 +124,8 @@ public struct AnswerHead: Equatable, Sendable {
 }
 
 extension AnswerHead {
-    /// An answer in memory in terms that mean the same in the next process; nil for one that is not worth storing, since its
-    /// source is not in the policy in force.
-    init?(
-        _ entry: CacheEntry, isSix: Bool, _ identity: PolicyIdentity, _ reading: WallClock.Reading, epoch: UInt16
-    ) {
+    /// An answer in memory in terms that mean the same in the next process; nil where its source is not in the policy.
+    init?(_ entry: CacheEntry, isSix: Bool, _ identity: PolicyIdentity, _ reading: WallClock.Reading, epoch: UInt16) {
         guard let source = identity.numbers[entry.source], let route = StoredRoute(tag: entry.route) else { return nil }
         self.init(
             isSix: isSix, isNegative: entry.isNegative, route: route, responseCode: entry.answer.responseCode,
@@ -141,11 +136,8 @@ extension AnswerHead {
 
     /// Reads the bytes of one, which are as many as `size`.
     init(_ bytes: ArraySlice<UInt8>) {
-        var rest = bytes
-        func next(_ count: Int) -> UInt64 {
-            defer { rest = rest.dropFirst(count) }
-            return rest.prefix(count).number
-        }
+        var rest = ByteReader(bytes)
+        func next(_ count: Int) -> UInt64 { rest.bytes(count)?.number ?? 0 }
         let kind = UInt16(next(1))
         (isSix, isNegative) = (kind & 1 != 0, kind & 2 != 0)
         route = StoredRoute(rawValue: kind >> 2 & 3) ?? .forward
@@ -160,14 +152,13 @@ extension AnswerHead {
 }
 
 extension [UInt8] {
-    /// Makes the key of a question without a scope that of its row, where AAAA stands beside A. Returns whether it was
-    /// AAAA.
-    @discardableResult
-    mutating func makeRowQuestion() -> Bool {
+    /// Of the key of a question without a scope that of its row, where AAAA stands beside A; and whether it is AAAA.
+    var rowQuestion: (question: [UInt8], isSix: Bool) {
         let type = count - 4
-        guard type > 0, self[type - 1] == 0, self[type] == UInt8(RecordType.aaaa.rawValue) else { return false }
-        self[type] = UInt8(RecordType.a.rawValue)
-        return true
+        guard type > 0, self[type - 1] == 0, self[type] == UInt8(RecordType.aaaa.rawValue) else { return (self, false) }
+        var question = self
+        question[type] = UInt8(RecordType.a.rawValue)
+        return (question, true)
     }
 }
 

@@ -116,7 +116,7 @@ struct PendingChangesTests {
 
     @Test func `however many verdicts wait, what an operator says is written, and what is counted`() {
         var changes = PendingChanges()
-        for number in 0...StateRecord.limit { changes.keep(record("n\(number)", of: .checkVerdict)) }
+        for number in 0...10_000 { changes.keep(record("n\(number)", of: .checkVerdict)) }
         let kinds = StateRecord.Kind.allCases.filter { $0 != .checkVerdict && $0 != .journal }
         for kind in kinds {
             changes.keep(record("new", of: kind))

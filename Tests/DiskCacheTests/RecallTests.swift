@@ -10,12 +10,12 @@ import Testing
 /// Answers that are read from the file one by one.
 struct RecallTests {
     private let directory: TemporaryDirectory
+    private let clock = TestClock()
     private var path: String { directory.path + "/cache.sqlite" }
 
     init() throws { directory = try TemporaryDirectory() }
 
     @Test func `a name that is not loaded is asked of the file itself`() async throws {
-        let clock = TestClock()
         try write(names(200), to: path, clock: clock)
         // No room for all of them.
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
@@ -28,7 +28,6 @@ struct RecallTests {
     }
 
     @Test func `a look-up of one address family reads that of the other with it`() async throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         for type in [RecordType.a, .aaaa] { try first.put("www.example.com", type) }
         first.disk.stop()
@@ -55,7 +54,6 @@ struct RecallTests {
     }
 
     @Test func `until it has to load, only the names that are asked for are read`() async throws {
-        let clock = TestClock()
         try write(names(200), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         await machine.disk.recall(key("n7.example.com"), clock: ManualClock())
@@ -69,7 +67,6 @@ struct RecallTests {
     func `after the clock was set back, what the file has is of unknown age, however late it is asked for`(
         isOpen: Bool
     ) async throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         for index in 0..<200 { try first.put("n\(index).example.com", ttl: 30_000) }
         #expect(first.flush())
@@ -88,7 +85,6 @@ struct RecallTests {
     }
 
     @Test func `what a clock ahead made too old is found again once the clock is right`() async throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         clock.set(noon + RestartTests.year)
         let machine = try Machine(path, clock: clock)
@@ -110,25 +106,23 @@ struct RecallTests {
     }
 
     @Test func `under another policy the file may have what was not to be used before`() async throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"))
         #expect(machine.load() && !machine.disk.mayRecall && !machine.has("www.example.com"))
-        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
+        machine.disk.adopt(identity(), flushInterval: .milliseconds(2))
         #expect(machine.disk.mayRecall)
         await machine.disk.recall(key("www.example.com"), clock: ManualClock())
         #expect(machine.has("www.example.com"))
     }
 
     @Test(.onLoop) @Loop func `what a policy did not use is asked of the file under the next one`() async throws {
-        let clock = TestClock()
         try write(names(400), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(provider: "another vendor"), loads: false)
         _ = await machine.disk.states()
         let gate = try Gate(clock, skipping: 1)
         machine.disk.load()
         await gate.reached()
-        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
+        machine.disk.adopt(identity(), flushInterval: .milliseconds(2))
         gate.open()
         #expect(machine.load() && machine.disk.mayRecall)
         let missing = try #require(names(400).first { !machine.has($0) })
@@ -240,7 +234,7 @@ struct RecallTests {
             events.add(.loaded(count: disk.status.loaded, isComplete: false))
             return "off"
         }
-        disk.adopt(identity(), FreshnessPolicy(), flushInterval: .zero)
+        disk.adopt(identity(), flushInterval: .zero)
         disk.keep(StateRecord(.switchedOff, "httpdns", value: value(), storedAt: noon))
         second.open()
         await awaited { over == 399 }
@@ -263,7 +257,6 @@ struct RecallTests {
     }
 
     @Test func `the first queries wait until the answers of the last process are loaded`() async throws {
-        let clock = TestClock()
         try write(names(200), to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         await machine.disk.warm(clock: ManualClock())
@@ -323,7 +316,7 @@ struct RecallTests {
     @Test(.onLoop) @Loop func `no question waits for a disk that has stopped`() async throws {
         let (machine, clock) = (try Machine(path), ManualClock())
         machine.disk.stop()
-        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(2))
+        machine.disk.adopt(identity(), flushInterval: .milliseconds(2))
         var over = 0
         Loop.spawn {
             await machine.disk.recall(key("www.example.com"), clock: clock)
@@ -338,7 +331,6 @@ struct RecallTests {
     }
 
     @Test func `what memory got in the meantime is not replaced by what the file has`() async throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock, ttl: 100)
         let machine = try Machine(path, clock: clock, loads: false)
         let newer = try entry("www.example.com", at: clock.now, ttl: 77)
@@ -350,7 +342,6 @@ struct RecallTests {
     }
 
     @Test func `an answer of the file is prefetched as any other, one of our own rules is not read`() throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         try first.put("answer.example.com")
         try first.put("rule.example.com", source: 0)
@@ -361,13 +352,12 @@ struct RecallTests {
 
     @Test(arguments: ["policy one", "policy two"])
     func `what was stored in an earlier network is recalled as of that network`(digest: String) throws {
-        let clock = TestClock()
         try write(["old.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, loads: false)
         clock.pass(10)
         var present = identity(digest, generation: 9)
         (present.networkBegan, present.earlierNetwork) = (clock.now, 8)
-        machine.disk.adopt(present, FreshnessPolicy(), flushInterval: .milliseconds(2))
+        machine.disk.adopt(present, flushInterval: .milliseconds(2))
         clock.pass(10)
         try machine.put("new.example.com")
         #expect(machine.flush())

@@ -12,6 +12,7 @@ import Testing
 /// One instance writes the file, the next one reads it.
 struct RestartTests {
     private let directory: TemporaryDirectory
+    private let clock = TestClock()
     private var path: String { directory.path + "/cache.sqlite" }
 
     init() throws { directory = try TemporaryDirectory() }
@@ -20,7 +21,6 @@ struct RestartTests {
     static let year: Int64 = 365 * 86_400
 
     @Test func `what one process learned, the next one knows`() throws {
-        let clock = TestClock()
         try write(["www.example.com", "a.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock)
         #expect(machine.load() && machine.has("www.example.com") && machine.has("a.example.com"))
@@ -28,7 +28,6 @@ struct RestartTests {
     }
 
     @Test func `the time in between counts, whatever the boot clock says`() throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         clock.pass(100)
         clock.restart()
@@ -41,7 +40,6 @@ struct RestartTests {
     }
 
     @Test func `what is past its staleness is not loaded`() throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         clock.pass(40_000)
         let machine = try Machine(path, clock: clock)
@@ -53,7 +51,6 @@ struct RestartTests {
     func `with a clock that was set back, or without one, everything is there and nothing is fresh`(
         time: Int64
     ) throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         clock.pass(50)
         try write(["b.example.com"], to: path, clock: clock)
@@ -68,7 +65,6 @@ struct RestartTests {
     @Test(arguments: [false, true])
     func `what was written before the clock was set back stays stale, what comes after is fresh`(restarts: Bool) throws
     {
-        let clock = TestClock()
         var machine = try Machine(path, clock: clock)
         try machine.put("www.example.com")
         #expect(machine.flush())
@@ -85,7 +81,6 @@ struct RestartTests {
     }
 
     @Test func `a small step of the clock back between two writes makes nothing stale`() throws {
-        let clock = TestClock()
         let machine = try Machine(path, clock: clock)
         for name in ["www.example.com", "b.example.com"] {
             try machine.put(name)
@@ -103,7 +98,6 @@ struct RestartTests {
     func `what was written without a clock is stale once there is one, also where the file is opened only later`(
         isHeld: Bool
     ) throws {
-        let clock = TestClock()
         clock.set(12)
         try write(["www.example.com"], to: path, clock: clock)
         clock.set(noon)
@@ -116,7 +110,6 @@ struct RestartTests {
     }
 
     @Test func `one start under a clock that is a year ahead costs nothing`() async throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         try first.put("www.example.com")
         first.disk.keep(StateRecord(.serviceAddresses, "vendor", value: "192.0.2.1", storedAt: noon))
@@ -140,7 +133,6 @@ struct RestartTests {
 
     @Test(arguments: [12, noon - year, noon + year])
     func `what was stored under a wrong clock is as old as it is once the clock is right`(wrong: Int64) throws {
-        let clock = TestClock()
         clock.set(wrong)
         let first = try Machine(path, clock: clock)
         try first.put("www.example.com")
@@ -158,7 +150,6 @@ struct RestartTests {
     func `after a while under a clock that was behind, what was asked before and meanwhile is there, and not fresh`(
         restartsMeanwhile: Bool, behind: Int64
     ) async throws {
-        let clock = TestClock()
         var machine = try Machine(path, clock: clock)
         for index in 0..<9 { try machine.put("n\(index).example.com", ttl: 60) }
         #expect(machine.load() && machine.flush())
@@ -192,7 +183,6 @@ struct RestartTests {
     }
 
     @Test func `what was written while the clock was behind is removed once too old by the later time`() throws {
-        let clock = TestClock()
         var machine = try Machine(path, clock: clock)
         try machine.put("www.example.com", ttl: 60)
         #expect(machine.load() && machine.flush())
@@ -243,7 +233,6 @@ struct RestartTests {
             next: identity("policy two", route: 2), isUsed: true),
     ])
     func `an answer is used only where its source would be asked today`(judged: Judged) throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock, identity: identity(route: judged.route))
         try first.put("www.example.com", source: judged.source, route: judged.route)
         let machine = try first.restarted(identity: judged.next)
@@ -251,7 +240,6 @@ struct RestartTests {
     }
 
     @Test func `a source is known again under another number`() throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         let machine = try Machine(path, clock: clock, identity: identity(tag: 0x8005, generation: 1))
         #expect(machine.load())
@@ -260,7 +248,6 @@ struct RestartTests {
     }
 
     @Test func `under another policy an answer is decided again`() throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         let other = try Machine(path, clock: clock, identity: identity("policy two"))
         #expect(other.load())
@@ -269,7 +256,6 @@ struct RestartTests {
 
     @Test func `LocalDNS's answer for a protected name under a policy that was replaced meanwhile is not used`() throws
     {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         first.disk.store(
             try entry("www.example.com", at: clock.now, source: 2, generation: 6), for: key("www.example.com"))
@@ -282,7 +268,6 @@ struct RestartTests {
         .holding(address(of: "www.example.com")),
     ])
     func `what was flushed does not come back`(removal: AnswerRemoval) throws {
-        let clock = TestClock()
         try write(["www.example.com"], to: path, clock: clock)
         let second = try Machine(path, clock: clock)
         #expect(second.load())
@@ -295,7 +280,6 @@ struct RestartTests {
     func `an answer is as old as it is although that of the other address family changed under another clock`(
         start: Int64
     ) throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         for type in [RecordType.a, .aaaa] { try first.put("www.example.com", type, ttl: 86_400) }
         first.disk.stop()
@@ -339,7 +323,6 @@ struct RestartTests {
     }
 
     @Test func `after all was removed, new answers are of known age, though the clock was set back before`() throws {
-        let clock = TestClock()
         try write(names(50), to: path, clock: clock)
         clock.set(noon - 3_600)
         let second = try Machine(path, clock: clock)
@@ -352,7 +335,6 @@ struct RestartTests {
     }
 
     @Test func `the newest answers are the ones that are loaded when memory is small`() throws {
-        let clock = TestClock()
         // Answers written in one transaction have no order.
         for half in [0..<2_000, 2_000..<4_000] { try write(half.map { "n\($0).example.com" }, to: path, clock: clock) }
         let machine = try Machine(path, clock: clock, memory: 12 << 10)
@@ -362,7 +344,6 @@ struct RestartTests {
     }
 
     @Test func `the file stays within its limit, and the newest answers stay`() throws {
-        let clock = TestClock()
         let machine = try Machine(path, clock: clock, memory: 64 << 20, limit: DiskCache.smallestLimit)
         for batch in 0..<40 {
             for index in 0..<500 { try machine.put("n\(batch * 500 + index).example.com") }
@@ -376,7 +357,6 @@ struct RestartTests {
     }
 
     @Test func `what grew past its staleness while no server ran is removed once a server has run as long`() throws {
-        let clock = TestClock()
         try write(names(50), to: path, clock: clock, ttl: 1)
         clock.pass(10_000)
         let machine = try Machine(path, clock: clock)
@@ -392,7 +372,6 @@ struct RestartTests {
     }
 
     @Test func `what grows past its staleness while the server runs is removed too`() throws {
-        let clock = TestClock()
         let machine = try Machine(path, clock: clock)
         for index in 0..<50 { try machine.put("n\(index).example.com", ttl: 1) }
         #expect(machine.flush())
@@ -433,7 +412,7 @@ struct RestartTests {
         // The thread writes after the first response, if it is due, and before the second.
         for _ in 0..<2 { _ = await machine.disk.states() }
         #expect(machine.disk.status.written == 0)
-        machine.disk.adopt(identity(), FreshnessPolicy(), flushInterval: .milliseconds(1))
+        machine.disk.adopt(identity(), flushInterval: .milliseconds(1))
         #expect(machine.flush() && machine.disk.status.written == 1)
     }
 
@@ -458,7 +437,6 @@ struct RestartTests {
     }
 
     @Test func `records of state come back, and removed ones do not`() async throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         let records = StateRecord.Kind.allCases.filter(\.isLearned).map {
             StateRecord($0, "vendor", value: "192.0.2.1", storedAt: noon)
@@ -496,7 +474,6 @@ struct RestartTests {
     }
 
     @Test func `records that are too old or too many are removed, and of a removed kind all`() async throws {
-        let clock = TestClock()
         let first = try Machine(path, clock: clock)
         first.disk.keep(StateRecord(.calls, "old", value: "1", storedAt: noon - StateRecord.Kind.calls.lifetime - 1))
         for index in 0..<300 {
@@ -517,7 +494,6 @@ struct RestartTests {
     }
 
     @Test func `records stay within their limit also while the clock is not set`() throws {
-        let clock = TestClock()
         clock.set(100)
         let machine = try Machine(path, clock: clock)
         for batch in 0..<4 {
@@ -545,8 +521,7 @@ struct RestartTests {
         let written = names(300)
         try write(written, to: path)
         do {
-            try SQLiteConnection(path).execute(
-                "UPDATE answer SET value = zeroblob(60) WHERE id = 8")
+            try SQLiteConnection(path).execute("UPDATE answer SET value = zeroblob(60) WHERE id = 8")
         }
         var found: [String] = []
         #expect(throws: DiskReaderError.self) {

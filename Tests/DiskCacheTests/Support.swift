@@ -130,16 +130,19 @@ extension StateRecord {
     var text: String { "\(kind.rawValue) \(name) \(storedAt) \(value)" }
 }
 
-/// Rules by which answers are written.
-func rules(_ identity: PolicyIdentity = identity()) -> DiskRules {
-    DiskRules(identity: identity, freshness: FreshnessPolicy(), flushInterval: .seconds(1))
+extension DiskCache {
+    /// Adopts a policy, with another pause before what has changed is written.
+    func adopt(_ policy: PolicyIdentity, flushInterval: Duration) {
+        var policy = policy
+        policy.flushInterval = flushInterval
+        adopt(policy)
+    }
 }
 
 extension AnswerFile {
     /// Writes one row of one answer, or of one of each address family, whatever they have.
     func write(_ answers: StoredAnswer...) throws(SQLiteError) {
-        var question = answers[0].key.array
-        question.makeRowQuestion()
+        let question = answers[0].key.array.rowQuestion.question
         var value: [UInt8] = []
         for stored in answers { stored.head.append(to: &value, stored.answer.body) }
         let sum = checksum(of: question + value)
@@ -178,7 +181,7 @@ func silent(_ path: String) throws -> DiskCache {
     let (clock, never) = (TestClock(), DispatchSemaphore(value: 0))
     clock.whenRead { never.wait() }
     let disk = try DiskCache(path, limit: 0, memory: MemoryCache(memory: 1 << 20), clock: clock.wall) { _ in }
-    disk.adopt(identity(), FreshnessPolicy(), flushInterval: .seconds(1))
+    disk.adopt(identity())
     return disk
 }
 
@@ -201,7 +204,7 @@ final class Machine: Sendable {
         let events = Events()
         self.events = events
         disk = try DiskCache(path, limit: limit, retry: retry, memory: memory, clock: clock.wall) { events.add($0) }
-        if let identity { disk.adopt(identity, FreshnessPolicy(), flushInterval: flushInterval) }
+        if let identity { disk.adopt(identity, flushInterval: flushInterval) }
         if loads { disk.load() }
     }
 

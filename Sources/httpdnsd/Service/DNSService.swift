@@ -229,7 +229,8 @@ final class DNSService {
             generation: generation.current)
         (identity.networkBegan, identity.earlierNetwork) = presentNetwork
         let cache = composition.settings.cache
-        disk?.adopt(identity, FreshnessPolicy(cache), flushInterval: cache.disk.flushInterval)
+        (identity.freshness, identity.flushInterval) = (FreshnessPolicy(cache), cache.disk.flushInterval)
+        disk?.adopt(identity)
     }
 }
 

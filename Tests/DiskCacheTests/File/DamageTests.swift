@@ -188,8 +188,7 @@ struct DamageTests {
 
     @Test func `a file that turns bad again soon is not replaced again: it is the disk that is bad`() throws {
         try Data(garbage(100)).write(to: URL(fileURLWithPath: path))
-        let machine = try Machine(
-            path, memory: 64 << 20, retry: .milliseconds(5) ... .seconds(60), loads: false)
+        let machine = try Machine(path, memory: 64 << 20, retry: .milliseconds(5) ... .seconds(60), loads: false)
         // More than SQLite keeps of the file in memory.
         for index in 0..<20_000 { try machine.put("n\(index).example.com") }
         #expect(machine.flush() && machine.quarantined.count == 1)

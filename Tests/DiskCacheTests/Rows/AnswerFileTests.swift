@@ -12,7 +12,7 @@ struct AnswerFileTests {
     init() throws { file = try AnswerFile(":memory:") }
 
     private func write(_ changes: PendingChanges) throws -> Int {
-        try file.write(changes.answers, rules(), mark(), clock.wall.reading)
+        try file.write(changes.answers, identity(), mark(), clock.wall.reading)
     }
 
     @Test(arguments: [0, 1, 40])
@@ -45,8 +45,7 @@ struct AnswerFileTests {
             #expect(packed.body.count > 65_000)
             answers.append(packed)
             changes.store(
-                CacheEntry(
-                    answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
+                CacheEntry(answer: packed, storedAt: clock.now, lifetime: 60, generation: 7, route: 0, source: 0x8001),
                 for: key("a.example", type))
         }
         #expect(try write(changes) == 2)
@@ -116,7 +115,7 @@ struct AnswerFileTests {
         clock.pass(1_000)
         var changes = PendingChanges()
         changes.store(try entry("a.example", type, at: clock.now, ttl: 99), for: key("a.example", type))
-        let written = try file.write(changes.answers, rules(identity("policy two")), mark(), clock.wall.reading)
+        let written = try file.write(changes.answers, identity("policy two"), mark(), clock.wall.reading)
         #expect(written == 1)
         #expect(try ttls("a.example") == [type.rawValue: 99, other.rawValue: 60])
         #expect(try file.answer(key("a.example", other)) == before)
@@ -136,8 +135,7 @@ struct AnswerFileTests {
     @Test func `an answer alone is found, and the other address family's is not`() throws {
         for (name, type) in [("a.example", RecordType.a), ("b.example", .aaaa), ("c.example", .txt)] {
             var changes = PendingChanges()
-            changes.store(
-                try entry(name, type == .txt ? .a : type, at: clock.now, ttl: 60), for: key(name, type))
+            changes.store(try entry(name, type == .txt ? .a : type, at: clock.now, ttl: 60), for: key(name, type))
             #expect(try write(changes) == 1)
         }
         #expect(try ttls("a.example") == [1: 60])
