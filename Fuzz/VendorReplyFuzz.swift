@@ -20,9 +20,7 @@ private let schedules: [any ScheduleFormat] = [
 func fuzzVendorReply(_ body: [UInt8]) {
     guard let name = try? Name("www.example.com") else { return }
     for format in schedules {
-        guard case .addresses(let schedule) = format.outcome(of: HTTPResponse(status: 200, body: body)) else {
-            continue
-        }
+        guard let schedule = try? format.schedule(in: HTTPResponse(status: 200, body: body)) else { continue }
         precondition((1...64).contains(schedule.places.count) && schedule.places.allSatisfy { $0.port != 0 })
     }
     for format in formats {

@@ -49,9 +49,7 @@ extension UpstreamResults {
 
 extension UpstreamQuestion {
     /// The only question of the message, of a known type; for any other, and for several types, throws for this reason.
-    func only(
-        where isKnown: (RecordType) -> Bool, else reason: String
-    ) throws(UpstreamFailure) -> Question {
+    func only(where isKnown: (RecordType) -> Bool, else reason: String) throws(UpstreamFailure) -> Question {
         guard let type = types.first, types.count == 1, isKnown(type) else { throw .rejected(reason) }
         return Question(name: name, type: type)
     }
@@ -143,16 +141,9 @@ public protocol ScheduleFormat: Sendable {
     /// - Throws: when it cannot be signed here.
     func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest
 
-    /// The outcome for a complete response. Never traps on any bytes.
-    func outcome(of response: HTTPResponse) -> ScheduleOutcome
-}
-
-/// The outcome of a scheduling call.
-public enum ScheduleOutcome: Hashable, Sendable {
-    case addresses(AddressSchedule)
-    /// The vendor has disabled the service: it must not be queried any more.
-    case disabled
-    case failure(UpstreamFailure)
+    /// The addresses in a complete response; nil where the vendor has disabled the service, which must not be queried any
+    /// more then. Never traps on any bytes.
+    func schedule(in response: HTTPResponse) throws(UpstreamFailure) -> AddressSchedule?
 }
 
 /// The addresses that a service returns for itself, unchecked: the caller decides whether they are acceptable.

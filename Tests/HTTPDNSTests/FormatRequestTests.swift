@@ -58,8 +58,7 @@ struct FormatRequestTests {
     ]
     /// Those that need no cryptography.
     static let plain = [
-        Form(
-            testDescription: "aliyun, unsigned", make: { AliyunFormat(account: "1", secret: nil, crypto: $0) }),
+        Form(testDescription: "aliyun, unsigned", make: { AliyunFormat(account: "1", secret: nil, crypto: $0) }),
         Form(
             testDescription: "tencent-https", make: { _ in TencentFormat(.token(Secret("t0ken-123"), id: "")) },
             secrets: ["t0ken-123"]),

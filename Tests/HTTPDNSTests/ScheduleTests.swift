@@ -10,8 +10,13 @@ struct ScheduleTests {
         AliyunScheduleFormat(account: "139450", region: region, secret: secret, crypto: CountingIVs())
     }
 
-    private static func outcome(_ body: String, status: Int = 200) -> ScheduleOutcome {
-        aliyun().outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
+    private typealias Outcome = Result<AddressSchedule?, UpstreamFailure>
+
+    private static func outcome(
+        _ body: String, of format: any ScheduleFormat = aliyun(), status: Int = 200, date: Int64? = nil
+    ) -> Outcome {
+        let response = HTTPResponse(status: status, date: date, body: Array(body.utf8))
+        return Outcome { () throws(UpstreamFailure) in try format.schedule(in: response) }
     }
 
     private static func places(_ texts: [String], ports: [UInt16?]? = nil) -> [AddressSchedule.Place] {
@@ -35,22 +40,21 @@ struct ScheduleTests {
     }
 
     @Test func `without MD5 nothing is sent unsigned`() {
-        let format = AliyunScheduleFormat(
-            account: "1", region: "cn", secret: Self.secret, crypto: NoCrypto())
+        let format = AliyunScheduleFormat(account: "1", region: "cn", secret: Self.secret, crypto: NoCrypto())
         #expect(throws: UpstreamFailure.self) { try format.request(at: 1_700_000_000) }
     }
 
     @Test func `both families are returned, IPv4 first`() {
         #expect(
             Self.outcome(#"{"service_ipv6":["2001:db8::10"],"service_ip":["192.0.2.10","192.0.2.11"]}"#)
-                == .addresses(AddressSchedule(Self.places(["192.0.2.10", "192.0.2.11", "2001:db8::10"]))))
+                == .success(AddressSchedule(Self.places(["192.0.2.10", "192.0.2.11", "2001:db8::10"]))))
     }
 
     @Test func `ports belong to the addresses at their places, and an impossible one takes its address away`() {
         #expect(
             Self.outcome(
                 #"{"service_ip":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"],"service_ip_port":[65535,0,null,1]}"#)
-                == .addresses(
+                == .success(
                     AddressSchedule(
                         Self.places(["192.0.2.1", "192.0.2.3", "192.0.2.4"], ports: [65_535, nil, 1]))))
         #expect(
@@ -62,7 +66,7 @@ struct ScheduleTests {
         #"{"service_ip":[],"service_status":"disable"}"#, #"{"service_status":"disable","service_ip":["192.0.2.1"]}"#,
     ])
     func `a disabled service is distinguished, whatever addresses stand beside it`(body: String) {
-        #expect(Self.outcome(body) == .disabled)
+        #expect(Self.outcome(body) == .success(nil))
     }
 
     @Test(arguments: [
@@ -80,16 +84,14 @@ struct ScheduleTests {
         #expect(
             Self.outcome(#"{"code":"InvalidSignature"}"#, status: 403)
                 == .failure(.authentication("InvalidSignature (HTTP 403)")))
-        let expired = HTTPResponse(
-            status: 403, date: 1_700_000_000, body: Array(#"{"code":"SignatureExpired"}"#.utf8))
         #expect(
-            Self.aliyun().outcome(of: expired)
+            Self.outcome(#"{"code":"SignatureExpired"}"#, status: 403, date: 1_700_000_000)
                 == .failure(.clockSkew("SignatureExpired (HTTP 403)", serverTime: 1_700_000_000)))
     }
 
     @Test func `of a list without end a bounded part is read`() {
         let list = (0..<1_000).map { "\"192.0.\($0 / 250).\($0 % 250)\"" }.joined(separator: ",")
-        guard case .addresses(let schedule) = Self.outcome("{\"service_ip\":[\(list)]}") else {
+        guard case .success(let schedule?) = Self.outcome("{\"service_ip\":[\(list)]}") else {
             Issue.record("no addresses")
             return
         }
@@ -100,12 +102,6 @@ struct ScheduleTests {
 
     private static let aes = TencentScheduleFormat(.encrypted(.aes(Secret("0123456789abcdef")), id: "1001"))
     private static let token = TencentScheduleFormat(.token(Secret("123456789"), id: ""))
-
-    private static func tencent(
-        _ body: String, of format: TencentScheduleFormat = token, status: Int = 200
-    ) -> ScheduleOutcome {
-        format.outcome(of: HTTPResponse(status: status, body: Array(body.utf8)))
-    }
 
     @Test func `tencent's requests show the account as questions do`() throws {
         let des = TencentScheduleFormat(.encrypted(.des(Secret("k3yD3s8x")), id: "1001"))
@@ -119,10 +115,10 @@ struct ScheduleTests {
             "101112131415161718191a1b1c1d1e1f31de9f155037e27469c3be64270b98b6ad7d4ad9b481d67029a94d99973d6372"
             + "14b256b339bde818597d3f6390a8a6a43ba786a216fc4166c7270ca5ec28a142"
         #expect(
-            Self.tencent(body, of: Self.aes)
-                == .addresses(
+            Self.outcome(body, of: Self.aes)
+                == .success(
                     AddressSchedule(Self.places(["119.29.29.98", "119.28.28.98"]), lifetime: .seconds(3_600))))
-        #expect(Self.tencent("log:0|domain:0|ip:192.0.2.1|ttl:60", of: Self.aes) != Self.tencent(body, of: Self.aes))
+        #expect(Self.outcome("log:0|domain:0|ip:192.0.2.1|ttl:60", of: Self.aes) != Self.outcome(body, of: Self.aes))
     }
 
     @Test(
@@ -133,8 +129,8 @@ struct ScheduleTests {
         ] as [(String, Int64)])
     func `the lifetime is in minutes, an hour where it is none`(body: String, minutes: Int64) {
         #expect(
-            Self.tencent(body)
-                == .addresses(
+            Self.outcome(body, of: Self.token)
+                == .success(
                     AddressSchedule(Self.places(["192.0.2.1", "2001:db8::1"]), lifetime: .seconds(60 * minutes))))
     }
 
@@ -144,10 +140,10 @@ struct ScheduleTests {
         "ip:|ip:192.0.2.1|ttl:60", ":ip:192.0.2.1",
     ])
     func `tencent's reply without an address is a failure`(body: String) {
-        #expect(Self.tencent(body) == .failure(.unusable("the reply names no address")))
+        #expect(Self.outcome(body, of: Self.token) == .failure(.unusable("the reply names no address")))
     }
 
     @Test func `a refused token is a refused account`() {
-        #expect(Self.tencent("", status: 401) == .failure(.authentication("HTTP 401")))
+        #expect(Self.outcome("", of: Self.token, status: 401) == .failure(.authentication("HTTP 401")))
     }
 }

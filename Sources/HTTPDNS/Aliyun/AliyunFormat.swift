@@ -141,20 +141,16 @@ public struct AliyunScheduleFormat: ScheduleFormat {
         return HTTPRequest(target: "\(path)&n=\(nonce)&t=\(text)&s=\(signature)")
     }
 
-    public func outcome(of response: HTTPResponse) -> ScheduleOutcome {
-        do throws(UpstreamFailure) {
-            let (places, isDisabled, code) = try response.json(or: response.failure()) { json throws(JSONError) in
-                (try Self.places(json), json["service_status"]?.string == "disable", json["code"]?.string)
-            }
-            guard response.isSuccess else { throw response.aliyunFailure(code: code) }
-            if isDisabled { return .disabled }
-            guard !places.isEmpty else {
-                throw code == nil ? .unusable("the reply names no address") : response.aliyunFailure(code: code)
-            }
-            return .addresses(AddressSchedule(places))
-        } catch {
-            return .failure(error)
+    public func schedule(in response: HTTPResponse) throws(UpstreamFailure) -> AddressSchedule? {
+        let (places, isDisabled, code) = try response.json(or: response.failure()) { json throws(JSONError) in
+            (try Self.places(json), json["service_status"]?.string == "disable", json["code"]?.string)
         }
+        guard response.isSuccess else { throw response.aliyunFailure(code: code) }
+        if isDisabled { return nil }
+        guard !places.isEmpty else {
+            throw code == nil ? .unusable("the reply names no address") : response.aliyunFailure(code: code)
+        }
+        return AddressSchedule(places)
     }
 
     /// The valid addresses with their ports, without duplicates.

@@ -48,8 +48,7 @@ public struct AliyunV2Format: ProviderFormat {
         if let secret {
             parameters.append(("exp", SignatureExpiry.text(at: time)))
             // Not signed itself: the last one.
-            parameters.append(
-                ("s", try AliyunV2Signature.hexadecimal(of: parameters, secret: secret, crypto: crypto)))
+            parameters.append(("s", try AliyunV2Signature.hexadecimal(of: parameters, secret: secret, crypto: crypto)))
         }
         let query = parameters.map { "\($0.name)=\(TextEncoding.percent($0.value))" }
         return HTTPRequest(target: "/v2/d?\(query.joined(separator: "&"))")
@@ -80,9 +79,7 @@ public struct AliyunV2Format: ProviderFormat {
 
     /// The answers in a response's data: an object, or a text of it, of JSON or Base64 of encrypted data. One in another mode
     /// than the request's is refused: a plain one can be forged.
-    private func answers(
-        in data: JSONNode?, _ stated: OutsideNumber?
-    ) throws(UpstreamFailure) -> [AliyunV2Answer] {
+    private func answers(in data: JSONNode?, _ stated: OutsideNumber?) throws(UpstreamFailure) -> [AliyunV2Answer] {
         guard stated == nil || stated == OutsideNumber(mode) else {
             throw .unusable("the reply is not encrypted as it was asked for")
         }
@@ -95,8 +92,7 @@ public struct AliyunV2Format: ProviderFormat {
         default: throw .unusable("the reply holds no data")
         }
         do throws(JSONError) {
-            return try AliyunV2Answer.all(
-                try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? data)
+            return try AliyunV2Answer.all(try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? data)
         } catch {
             throw .unreadable(error)
         }

@@ -65,9 +65,7 @@ public struct DoHFormat: ProviderFormat {
         return try message.results(to: wireQuestion, dnssecOK: question.dnssecOK, age: response.age)
     }
 
-    private static func message(
-        in response: HTTPResponse, subnet: AddressPrefix?
-    ) throws(UpstreamFailure) -> Message {
+    private static func message(in response: HTTPResponse, subnet: AddressPrefix?) throws(UpstreamFailure) -> Message {
         guard response.isSuccess else { throw response.dohFailure() }
         guard isDNSMessage(response.contentType) else { throw .unusable("the reply is not \(mediaType)") }
         let message: Message

@@ -120,9 +120,7 @@ private struct DoHJSONReply {
     ///
     /// An invalid wanted record makes the response invalid, as in wire format; but an invalid SOA record counts as
     /// missing.
-    private static func records(
-        _ section: JSONNode?, wanted: (RecordType) -> Bool
-    ) throws(JSONError) -> [Record] {
+    private static func records(_ section: JSONNode?, wanted: (RecordType) -> Bool) throws(JSONError) -> [Record] {
         var records: [Record] = []
         for record in try section?.elements() ?? [] {
             let name = try record.recordName()

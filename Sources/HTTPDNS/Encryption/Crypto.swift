@@ -89,9 +89,7 @@ public struct PayloadBox: Sendable {
     private let key: Secret
     private let crypto: any Crypto
 
-    private init(
-        _ encryption: PayloadEncryption, _ cipher: PayloadCipher, _ key: Secret, _ crypto: any Crypto
-    ) {
+    private init(_ encryption: PayloadEncryption, _ cipher: PayloadCipher, _ key: Secret, _ crypto: any Crypto) {
         (self.encryption, self.cipher, self.key, self.crypto) = (encryption, cipher, key, crypto)
     }
 

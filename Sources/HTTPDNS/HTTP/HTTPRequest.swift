@@ -167,8 +167,7 @@ public struct RequestTarget {
         let end = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
         let parts = target[..<end].split(separator: UInt8(ascii: "/"), maxSplits: Self.mostParts)
         let path = parts.compactMap(Self.decoded)
-        var pairs = target[end...].dropFirst().split(
-            separator: UInt8(ascii: "&"), maxSplits: Self.mostParameters)
+        var pairs = target[end...].dropFirst().split(separator: UInt8(ascii: "&"), maxSplits: Self.mostParameters)
         pairs += form.split(separator: UInt8(ascii: "&"), maxSplits: Self.mostParameters)
         let parameters = pairs.compactMap(Self.parameter)
         guard path.count == parts.count, parameters.count == pairs.count, pairs.count <= Self.mostParameters else {

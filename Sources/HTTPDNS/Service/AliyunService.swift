@@ -86,16 +86,14 @@ private struct AliyunServiceForm: ServiceForm {
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply { ServiceError.aliyun(refusal).reply }
 
-    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        let body =
-            isBatch
-            ? batch([(client, answers)])
-            : hosts.first.flatMap { single($0, answers, client) }
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
+        let body = isBatch ? batch(parts) : single(parts)
         return body.map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
     }
 
     /// Nil when there is no address and a family could not be resolved: that is no negative answer.
-    private func single(_ host: ServiceHost, _ answers: ServiceAnswers, _ client: IPAddress) -> String? {
+    private func single(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> String? {
+        guard let host = hosts.first, let (client, answers) = parts.first else { return nil }
         let families = types.map { (type: $0, found: answers.addresses(of: host, $0)) }
         let known = families.compactMap(\.found)
         let isPartial = known.count < families.count
@@ -109,10 +107,6 @@ private struct AliyunServiceForm: ServiceForm {
             if known.contains(where: { $0.absence == nil }) { writer.member("origin_ttl", ttl) }
             writer.member("client_ip", client.description)
         }
-    }
-
-    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
-        batch(parts).map { ServiceReply(200, json: $0) } ?? reply(.unavailable)
     }
 
     /// Nil when nothing could be resolved. What could not is left out, and so not known to be empty.

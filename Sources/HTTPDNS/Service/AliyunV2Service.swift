@@ -76,7 +76,8 @@ private struct AliyunV2ServiceForm: ServiceForm {
 
     func reply(_ refusal: ServiceRefusal) -> ServiceReply { ServiceError.aliyun(refusal).reply }
 
-    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
+        guard let (client, answers) = parts.first else { return reply(.unavailable) }
         let found = hosts.map { host in (host, types.map { (type: $0, found: answers.addresses(of: host, $0)) }) }
             .filter { Self.isAnswer($0.1) }
         guard !found.isEmpty else { return reply(.unavailable) }

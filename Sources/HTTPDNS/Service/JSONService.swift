@@ -65,9 +65,9 @@ private struct JSONServiceForm: ServiceForm {
         }
     }
 
-    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
-        // As a resolver refuses it.
-        guard !answers.isEmpty else {
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
+        guard let answers = parts.first?.answers, !answers.isEmpty else {
+            // As a resolver refuses it.
             return reply(Message(flags: HeaderFlags(rawValue: ResponseCode.refused.rawValue)))
         }
         return answers.only.map(reply) ?? reply(.unavailable)

@@ -77,12 +77,15 @@ public struct ServiceCall: Sendable {
     /// The reply with the responses to `questions`, in their order, nil for one that has none; it shows the client for
     /// which the names were resolved.
     public func reply(_ answers: [Message?], for client: IPAddress) -> ServiceReply {
-        guard clients.count > 1 else { return form.reply(ServiceAnswers(questions, answers), for: client) }
-        let each = questions.count / clients.count
+        let all = clients.count > 1 ? clients : [client]
+        let each = questions.count / all.count
         return form.reply(
-            clients.enumerated().map { number, client in
+            all.enumerated().map { number, client in
                 let part = number * each..<(number + 1) * each
-                return (client, ServiceAnswers(Array(questions[part]), Array(answers[part])))
+                return (
+                    client,
+                    ServiceAnswers(Array(questions[part]), Array(answers.dropFirst(part.lowerBound).prefix(each)))
+                )
             })
     }
 
@@ -92,17 +95,9 @@ public struct ServiceCall: Sendable {
 
 /// How the reply to one call is written.
 protocol ServiceForm: Sendable {
-    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply
-    /// The reply to a call for several clients, with what was found for each.
+    /// The reply to a call, with what was found for each of its clients; most forms know one.
     func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply
     func reply(_ refusal: ServiceRefusal) -> ServiceReply
-}
-
-extension ServiceForm {
-    // Most forms know one client.
-    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
-        parts.first.map { reply($0.answers, for: $0.client) } ?? reply(.unavailable)
-    }
 }
 
 /// What a client of ours gets: an answer, or an error in the vendor's form.

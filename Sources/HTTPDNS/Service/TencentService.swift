@@ -69,9 +69,7 @@ extension VendorService {
     }
 
     /// The account and the encryption of a call; neither for one without credentials.
-    private func access(
-        _ target: RequestTarget
-    ) throws(ServiceError) -> (account: ServiceAccount?, box: PayloadBox?) {
+    private func access(_ target: RequestTarget) throws(ServiceError) -> (account: ServiceAccount?, box: PayloadBox?) {
         if let token = target["token"] {
             guard let account = account(withToken: token) else { throw .denied }
             return (account, nil)
@@ -134,7 +132,8 @@ private struct TencentServiceForm: ServiceForm {
         }
     }
 
-    func reply(_ answers: ServiceAnswers, for client: IPAddress) -> ServiceReply {
+    func reply(_ parts: [(client: IPAddress, answers: ServiceAnswers)]) -> ServiceReply {
+        guard let (client, answers) = parts.first else { return reply(.unavailable) }
         let found = hosts.map { host in (host: host, families: types.map { answers.addresses(of: host, $0) }) }
         guard found.contains(where: { Self.isAnswer($0.families) }) else { return reply(.unavailable) }
         guard hasNames || found.contains(where: { Self.hasAddresses($0.families) }) else { return ServiceReply(200) }

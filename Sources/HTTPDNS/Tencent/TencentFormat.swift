@@ -142,9 +142,7 @@ enum TencentReply {
     }
 
     /// Parses the addresses of a family, and the TTL if there is one.
-    private static func list(
-        _ part: ArraySlice<UInt8>, _ type: RecordType
-    ) throws(UpstreamFailure) -> AddressList {
+    private static func list(_ part: ArraySlice<UInt8>, _ type: RecordType) throws(UpstreamFailure) -> AddressList {
         let fields = part.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         guard fields.count <= 2 else { throw unreadable }
         let addresses = fields[0].elementsEqual("0".utf8) ? [] : fields[0].split(separator: UInt8(ascii: ";"))
@@ -181,16 +179,9 @@ public struct TencentScheduleFormat: ScheduleFormat {
         HTTPRequest(target: "/conf?\(access.parameters)")
     }
 
-    public func outcome(of response: HTTPResponse) -> ScheduleOutcome {
-        do throws(UpstreamFailure) {
-            guard response.isSuccess else { throw response.failure() }
-            return .addresses(try Self.schedule(try access.box.opened(TencentReply.trimmed(response.body[...]))))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    private static func schedule(_ text: ArraySlice<UInt8>) throws(UpstreamFailure) -> AddressSchedule {
+    public func schedule(in response: HTTPResponse) throws(UpstreamFailure) -> AddressSchedule? {
+        guard response.isSuccess else { throw response.failure() }
+        let text = try access.box.opened(TencentReply.trimmed(response.body[...]))
         var fields: [String: String] = [:]
         for field in String(decoding: text, as: UTF8.self).split(separator: "|") {
             let parts = field.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -199,9 +190,9 @@ public struct TencentScheduleFormat: ScheduleFormat {
         let texts = (fields["ip"] ?? "").split(separator: ";")
         let addresses = [RecordType.a, .aaaa].flatMap { AddressList(texts, of: $0).addresses }
         guard !addresses.isEmpty else { throw .unusable("the reply names no address") }
-        let stated = fields["ttl"].flatMap { OutsideNumber(digits: $0)?.within(minutes.valid) }
+        let stated = fields["ttl"].flatMap { OutsideNumber(digits: $0)?.within(Self.minutes.valid) }
         return AddressSchedule(
             addresses.prefix(AddressSchedule.limit).map { .init($0) },
-            lifetime: .seconds(60 * (stated ?? minutes.usual)))
+            lifetime: .seconds(60 * (stated ?? Self.minutes.usual)))
     }
 }

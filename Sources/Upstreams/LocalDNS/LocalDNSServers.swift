@@ -55,32 +55,10 @@ extension IPAddress {
 /// 4. What `resolv_conf` was before `httpdnsd resolver on`, perhaps a link to a list that another program writes.
 ///
 /// Our own entries are left out of a list that has others.
-public struct LocalDNSServers: Sendable {
+public enum LocalDNSServers {
     public static let resolvConf = "/etc/resolv.conf"
     /// What systemd-resolved listens on, by itself or as a plain proxy (systemd-resolved.service(8)).
     private static let stubs: [IPAddress] = [.v4(0x7f00_0035), .v4(0x7f00_0036)]
-
-    private let listeners: [SocketAddress]
-    private let files: [String]
-    private let readFile: Reader
-    private let localAddresses: @Sendable () -> Set<IPAddress>
-
-    /// Reads a file as `readListFile` does.
-    public typealias Reader = @Sendable (String) throws(SystemError) -> [UInt8]
-
-    /// - Parameters:
-    ///   - listeners: the addresses that we answer on, a wildcard for all of its family. Fewer after a reload may make a server usable.
-    ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
-    ///   - localAddresses: the addresses of this host's interfaces.
-    public init(
-        listeners: [SocketAddress], files: [String], readFile: @escaping Reader = readListFile,
-        localAddresses: @escaping @Sendable () -> Set<IPAddress> = interfaceAddresses
-    ) {
-        self.listeners = listeners
-        self.files = files
-        self.readFile = readFile
-        self.localAddresses = localAddresses
-    }
 
     /// The lists, in the order in which they are read.
     public static func files(resolvConf: String) -> [String] {
@@ -92,7 +70,17 @@ public struct LocalDNSServers: Sendable {
     public static func replaced(_ resolvConf: String) -> String { resolvConf + ".before-httpdnsd" }
 
     /// Reads the lists, small files, at start, at a reload and when the network changes. Returns at least one server.
-    public func find() throws(LocalDNSServersError) -> [LocalDNSServer] {
+    ///
+    /// - Parameters:
+    ///   - listeners: the addresses that we answer on, a wildcard for all of its family. Fewer after a reload may make a
+    ///     server usable.
+    ///   - files: the lists, of which the first is systemd-resolved's and the last one may be absent.
+    ///   - readFile: reads a file as `readListFile` does.
+    ///   - localAddresses: the addresses of this host's interfaces.
+    public static func find(
+        listeners: [SocketAddress], files: [String], readFile: (String) throws(SystemError) -> [UInt8] = readListFile,
+        localAddresses: () -> Set<IPAddress> = interfaceAddresses
+    ) throws(LocalDNSServersError) -> [LocalDNSServer] {
         let own = listeners.contains(where: \.isWildcard) ? localAddresses() : []
         var findings: [String] = []
         var hasSystemdList = false
@@ -106,7 +94,7 @@ public struct LocalDNSServers: Sendable {
                 continue
             }
             let others = servers.filter { server in
-                !isOurs(server, own: own) && !(hasSystemdList && Self.stubs.contains(server.address))
+                !isOurs(server, listeners, own: own) && !(hasSystemdList && stubs.contains(server.address))
             }
             guard others.isEmpty else { return others }
             if index == 0 { hasSystemdList = !servers.isEmpty }
@@ -116,7 +104,7 @@ public struct LocalDNSServers: Sendable {
     }
 
     /// Whether a query to `server` would arrive at one of our listeners.
-    private func isOurs(_ server: LocalDNSServer, own: Set<IPAddress>) -> Bool {
+    private static func isOurs(_ server: LocalDNSServer, _ listeners: [SocketAddress], own: Set<IPAddress>) -> Bool {
         let address = server.address.effective
         return listeners.contains { listener in
             guard listener.port == server.port else { return false }

@@ -3,18 +3,9 @@ import DNSWire
 public import HTTPDNS
 public import Platform
 
-/// The scheduling call of a provider, which returns the addresses to use.
-public struct ScheduleSettings: Sendable {
-    public var format: any ScheduleFormat
-    /// Where the call is sent: the first address, then the next one when it fails. Over https only, with the service's
-    /// certificate.
-    public var startup: [SocketAddress]
-
-    public init(format: any ScheduleFormat, startup: [SocketAddress]) {
-        self.format = format
-        self.startup = startup
-    }
-}
+/// The scheduling call of a provider, which returns the addresses to use, and where it is sent: to the first address, then
+/// to the next one when it fails. Over https only, with the service's certificate.
+public typealias ScheduleSettings = (format: any ScheduleFormat, startup: [SocketAddress])
 
 /// The addresses that a service returns for its scheduling call.
 ///
@@ -141,16 +132,16 @@ final class ScheduledAddresses {
         var reason = ""
         for startup in paths.routedFirst(Array(rotated)) {
             switch await outcome(at: startup) {
-            case .addresses(let schedule):
+            case .success(nil):
+                first = settings.startup.firstIndex(of: startup) ?? 0
+                return disable()
+            case .success(let schedule?):
                 guard let addresses = usable(schedule, from: startup) else {
                     reason = "\(startup) names no address that could be the service's"
                     continue
                 }
                 first = settings.startup.firstIndex(of: startup) ?? 0
                 return received(addresses, for: schedule.lifetime ?? Self.refreshInterval)
-            case .disabled:
-                first = settings.startup.firstIndex(of: startup) ?? 0
-                return disable()
             case .failure(let failure):
                 reason = "\(startup): \(failure)"
                 // The next address would refuse the account too.
@@ -162,7 +153,7 @@ final class ScheduledAddresses {
     }
 
     /// Calls one startup address: a second time if its reply corrects our clock.
-    private func outcome(at startup: SocketAddress) async -> ScheduleOutcome {
+    private func outcome(at startup: SocketAddress) async -> Result<AddressSchedule?, UpstreamFailure> {
         let offset = account.clock.offset
         let outcome = await singleOutcome(at: startup)
         guard case .failure(.clockSkew(_, let time?)) = outcome else { return outcome }
@@ -170,13 +161,10 @@ final class ScheduledAddresses {
         return account.clock.offset == offset ? outcome : await singleOutcome(at: startup)
     }
 
-    private func singleOutcome(at startup: SocketAddress) async -> ScheduleOutcome {
-        do {
+    private func singleOutcome(at startup: SocketAddress) async -> Result<AddressSchedule?, UpstreamFailure> {
+        do throws(UpstreamFailure) {
             let request = try settings.format.request(at: account.clock.now)
-            switch await call(request, startup) {
-            case .success(let response): return settings.format.outcome(of: response)
-            case .failure(let failure): return .failure(failure)
-            }
+            return .success(try settings.format.schedule(in: try await call(request, startup).get()))
         } catch {
             return .failure(error)
         }

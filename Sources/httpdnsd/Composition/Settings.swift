@@ -84,8 +84,7 @@ extension Configuration.ProviderEntry {
         case .tencent, .tencentHTTPS: format = TencentScheduleFormat(tencentAccess)
         case .doh, .dohJSON: return nil
         }
-        return ScheduleSettings(
-            format: format, startup: startupAddresses.map { SocketAddress($0.address, port: $0.port) })
+        return (format, startupAddresses.map { SocketAddress($0.address, port: $0.port) })
     }
 
     private var tencentAccess: TencentFormat.Access {
@@ -174,10 +173,9 @@ extension Configuration {
     /// The resolvers of the network that are not us, by groups.
     func localDNSServers() throws(LocalDNSServersError) -> [[LocalDNSServer]] {
         if let groups = localDNS.groups { return groups.map { $0.map { LocalDNSServer($0) } } }
-        let servers = LocalDNSServers(
-            listeners: listen.addresses.map { SocketAddress($0.address, port: $0.port) },
-            files: LocalDNSServers.files(resolvConf: localDNS.resolvConf))
-        return [try servers.find()]
+        let listeners = listen.addresses.map { SocketAddress($0.address, port: $0.port) }
+        let files = LocalDNSServers.files(resolvConf: localDNS.resolvConf)
+        return [try LocalDNSServers.find(listeners: listeners, files: files)]
     }
 
     /// What is said when the group of the control socket is not on this machine; nil when it is, or none is set.

@@ -56,7 +56,6 @@ struct DoHJSONRequestTests {
     }
 
     @Test func `CD is passed on`() throws {
-        #expect(
-            try target(checkingDisabled: true) == "/resolve?name=www.example.com&type=A&cd=1")
+        #expect(try target(checkingDisabled: true) == "/resolve?name=www.example.com&type=A&cd=1")
     }
 }

@@ -54,9 +54,7 @@ struct ServiceDenialTests {
             ("/v2/d?id=1&m=0&dn=www.example.com&sdns-a=1", 400, "SdnsNotSupported"),
             (ownParameters, 400, "SdnsNotSupported"),
             ("/v2/d?id=1&m=0&dn=a%2Cb%2Cc%2Cd%2Ce%2Cf", 400, "TooManyHosts"),
-        ]) func `Aliyun's forms have the vendor's code and status`(
-            target: String, status: Int, code: String
-        ) throws
+        ]) func `Aliyun's forms have the vendor's code and status`(target: String, status: Int, code: String) throws
     {
         let reply = try TestService().reply(to: target)
         #expect(reply.status == status)
@@ -95,8 +93,7 @@ struct ServiceDenialTests {
         let iv = try #require(crypto.randomBytes(12))
         let sealed = try #require(
             crypto.encrypt(Array(text.utf8), .aes128GCM, key: hex(AliyunV2Tests.key.value), iv: iv))
-        let reply = try TestService().reply(
-            to: "/v2/d?id=1004&m=2&enc=\(TextEncoding.hexadecimal(iv + sealed))&v=1.0")
+        let reply = try TestService().reply(to: "/v2/d?id=1004&m=2&enc=\(TextEncoding.hexadecimal(iv + sealed))&v=1.0")
         #expect(reply.text == #"{"code":"SdnsNotSupported"}"#)
     }
 
@@ -339,8 +336,7 @@ struct ServiceDenialTests {
 
     @Test func `Tencent's reply is empty where every family is, and an error while one has failed`() throws {
         let call = try TestService().call("/d?dn=www.example.com&type=addrs")
-        let empty = Message(
-            flags: .response, authorities: [Record.negativeSOA(for: name("example.com"), ttl: 300)])
+        let empty = Message(flags: .response, authorities: [Record.negativeSOA(for: name("example.com"), ttl: 300)])
         let reply = call.reply([empty, empty], for: TestService.client)
         #expect(reply.status == 200 && reply.body.isEmpty)
         #expect(call.reply([empty, nil], for: TestService.client).status == 500)

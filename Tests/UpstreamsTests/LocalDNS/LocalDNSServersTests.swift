@@ -9,53 +9,48 @@ import Testing
 struct LocalDNSServersTests {
     private static let loopback = [SocketAddress(.v4(0x7f00_0001), port: 53), SocketAddress(.v6(1), port: 53)]
 
-    /// Lists of servers as files: of systemd-resolved, of NetworkManager, and resolv.conf.
-    private func servers(
+    /// The servers found in lists as files: of systemd-resolved, of NetworkManager, and resolv.conf.
+    @discardableResult private func found(
         systemd: String? = nil, networkManager: String? = nil, resolvConf: String? = nil, replaced: String? = nil,
         listeners: [SocketAddress] = loopback
-    ) -> LocalDNSServers {
+    ) throws -> [String] {
         let files = [
             "systemd": systemd, "nm": networkManager, "resolv": resolvConf, "resolv.before-httpdnsd": replaced,
         ].compactMapValues(\.self)
-        return LocalDNSServers(
+        return try LocalDNSServers.find(
             listeners: listeners, files: ["systemd", "nm", "resolv", "resolv.before-httpdnsd"],
             readFile: { path throws(SystemError) in
                 guard let text = files[path] else { throw SystemError(code: ENOENT, operation: "open \(path)") }
                 return Array(text.utf8)
             },
-            localAddresses: { Set(["127.0.0.1", "::1", "10.0.0.7", "fd00::7"].compactMap { IPAddress($0) }) })
-    }
-
-    private func found(_ servers: LocalDNSServers) throws -> [String] {
-        try servers.find().map(\.description)
+            localAddresses: { Set(["127.0.0.1", "::1", "10.0.0.7", "fd00::7"].compactMap { IPAddress($0) }) }
+        ).map(\.description)
     }
 
     @Test func `the list of systemd-resolved comes first, then NetworkManager's, then resolv_conf`() throws {
         let lists = ["nameserver 192.0.2.1", "nameserver 192.0.2.2", "nameserver 192.0.2.3"]
-        #expect(
-            try found(servers(systemd: lists[0], networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.1:53"])
-        #expect(try found(servers(networkManager: lists[1], resolvConf: lists[2])) == ["192.0.2.2:53"])
-        #expect(try found(servers(resolvConf: lists[2])) == ["192.0.2.3:53"])
+        #expect(try found(systemd: lists[0], networkManager: lists[1], resolvConf: lists[2]) == ["192.0.2.1:53"])
+        #expect(try found(networkManager: lists[1], resolvConf: lists[2]) == ["192.0.2.2:53"])
+        #expect(try found(resolvConf: lists[2]) == ["192.0.2.3:53"])
     }
 
     @Test func `where resolv_conf names only ourselves, what it was before we replaced it decides`() throws {
         let replaced = "nameserver 192.0.2.9"
-        #expect(try found(servers(resolvConf: "nameserver 127.0.0.1", replaced: replaced)) == ["192.0.2.9:53"])
-        #expect(try found(servers(resolvConf: "nameserver 192.0.2.1", replaced: replaced)) == ["192.0.2.1:53"])
+        #expect(try found(resolvConf: "nameserver 127.0.0.1", replaced: replaced) == ["192.0.2.9:53"])
+        #expect(try found(resolvConf: "nameserver 192.0.2.1", replaced: replaced) == ["192.0.2.1:53"])
         #expect(throws: LocalDNSServersError.self) {
-            try found(servers(systemd: "nameserver 127.0.0.1", replaced: "nameserver 127.0.0.53"))
+            try found(systemd: "nameserver 127.0.0.1", replaced: "nameserver 127.0.0.53")
         }
     }
 
     @Test func `our own entries are left out`() throws {
         let text = "nameserver 127.0.0.1\nnameserver ::1\nnameserver 192.0.2.1"
-        #expect(try found(servers(resolvConf: text)) == ["192.0.2.1:53"])
+        #expect(try found(resolvConf: text) == ["192.0.2.1:53"])
     }
 
     @Test(arguments: ["127.0.0.1", "::1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
     func `a resolv_conf that names only ourselves is an error that says what to write`(address: String) throws {
-        let servers = servers(resolvConf: "nameserver \(address)")
-        let error = #expect(throws: LocalDNSServersError.self) { try servers.find() }
+        let error = #expect(throws: LocalDNSServersError.self) { try found(resolvConf: "nameserver \(address)") }
         #expect(
             error?.description
                 == "no resolver of the network found (systemd: not there; nm: not there; resolv: only this server itself);"
@@ -66,10 +61,11 @@ struct LocalDNSServersTests {
         let directory = try TemporaryDirectory()
         let pipe = directory.path + "/pipe"
         try #require(mkfifo(pipe, 0o600) == 0)
-        let servers = LocalDNSServers(
-            listeners: Self.loopback, files: ["/nowhere", pipe, directory.path, "/dev/null/resolv.conf"],
-            localAddresses: { [] })
-        let error = #expect(throws: LocalDNSServersError.self) { try servers.find() }
+        let error = #expect(throws: LocalDNSServersError.self) {
+            try LocalDNSServers.find(
+                listeners: Self.loopback, files: ["/nowhere", pipe, directory.path, "/dev/null/resolv.conf"],
+                localAddresses: { [] })
+        }
         let findings =
             "(/nowhere: not there; \(pipe): it is a pipe, and a file is needed; \(directory.path): Is a directory; "
             + "/dev/null/resolv.conf: Not a directory)"
@@ -80,19 +76,19 @@ struct LocalDNSServersTests {
     func `a wildcard listener is every local address of its family`(address: String) throws {
         let wildcard = [SocketAddress(.v4(0), port: 53)]
         let text = "nameserver \(address)\nnameserver fd00::7\nnameserver 192.0.2.1"
-        #expect(try found(servers(resolvConf: text, listeners: wildcard)) == ["[fd00::7]:53", "192.0.2.1:53"])
+        #expect(try found(resolvConf: text, listeners: wildcard) == ["[fd00::7]:53", "192.0.2.1:53"])
     }
 
     @Test func `another port than 53 is not what resolv_conf means`() throws {
         let listeners = [SocketAddress(.v4(0x7f00_0001), port: 5_353)]
-        #expect(try found(servers(resolvConf: "nameserver 127.0.0.1", listeners: listeners)) == ["127.0.0.1:53"])
+        #expect(try found(resolvConf: "nameserver 127.0.0.1", listeners: listeners) == ["127.0.0.1:53"])
     }
 
     @Test func `the stub of systemd-resolved is used only when its own list does not exist`() throws {
         let stub = "nameserver 127.0.0.53"
-        #expect(try found(servers(resolvConf: stub)) == ["127.0.0.53:53"])
+        #expect(try found(resolvConf: stub) == ["127.0.0.53:53"])
         #expect(throws: LocalDNSServersError.self) {
-            try found(servers(systemd: "nameserver 127.0.0.1", resolvConf: stub))
+            try found(systemd: "nameserver 127.0.0.1", resolvConf: stub)
         }
     }
 

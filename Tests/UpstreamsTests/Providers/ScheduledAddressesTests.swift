@@ -8,6 +8,8 @@ import Testing
 
 @testable import Upstreams
 
+private typealias ScheduleOutcome = Result<AddressSchedule?, UpstreamFailure>
+
 /// The replies of startup addresses, as the test sets them; the body of a request is ignored.
 @Loop
 private final class StartupDouble {
@@ -34,7 +36,9 @@ private struct NumberedFormat: ScheduleFormat {
 
     func request(at time: Int64) throws(UpstreamFailure) -> HTTPRequest { HTTPRequest(target: "/ss") }
 
-    func outcome(of response: HTTPResponse) -> ScheduleOutcome { outcomes.all.withLock { $0[response.status] } }
+    func schedule(in response: HTTPResponse) throws(UpstreamFailure) -> AddressSchedule? {
+        try outcomes.all.withLock { $0[response.status] }.get()
+    }
 }
 
 private final class OutcomeList: Sendable {
@@ -70,9 +74,7 @@ private final class OutcomeList: Sendable {
                 }
             })
         let addresses = ScheduledAddresses(
-            ScheduleSettings(
-                format: NumberedFormat(outcomes: outcomes),
-                startup: startup.compactMap { SocketAddress($0, defaultPort: 443) }),
+            (NumberedFormat(outcomes: outcomes), startup.compactMap { SocketAddress($0, defaultPort: 443) }),
             port: 443, account: account, paths: paths, clock: clock
         ) { [format] _, address in
             let outcome = format.call(address)
@@ -86,8 +88,7 @@ private final class OutcomeList: Sendable {
     }
 
     private func named(_ texts: String..., port: UInt16? = nil, lifetime: Duration? = nil) -> ScheduleOutcome {
-        .addresses(
-            AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: port) }, lifetime: lifetime))
+        .success(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: port) }, lifetime: lifetime))
     }
 
     @Loop private func pass(_ duration: Duration, _ addresses: ScheduledAddresses) async {
@@ -212,7 +213,7 @@ private final class OutcomeList: Sendable {
     @Test @Loop
     func `a disabled service is asked again a day later even without traffic, and is reported once each way`() async {
         let (addresses, seen) = make()
-        format.usual = .disabled
+        format.usual = .success(nil)
         addresses.start()
         await pass(.zero, addresses)
         #expect(addresses.isDisabled && addresses.disabledUntil == clock.now + .seconds(86_400))
@@ -227,7 +228,7 @@ private final class OutcomeList: Sendable {
 
     @Test @Loop func `a disabled service stays so while it cannot be asked`() async {
         let (addresses, _) = make(["192.0.2.1"])
-        format.usual = .disabled
+        format.usual = .success(nil)
         addresses.start()
         await pass(.zero, addresses)
         format.usual = .failure(.unusable("silence"))
@@ -250,7 +251,7 @@ private final class OutcomeList: Sendable {
     /// The addresses used of those that `startup` returns.
     @Loop private func used(_ texts: [String], namedBy startup: String) async -> [String] {
         let (addresses, seen) = make([startup])
-        format.usual = .addresses(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
+        format.usual = .success(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
         addresses.start()
         await pass(.zero, addresses)
         return seen.addresses.first ?? []
