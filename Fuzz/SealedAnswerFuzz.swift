@@ -17,9 +17,9 @@ func fuzzSealedAnswer(_ input: [UInt8]) {
     guard let question = question(),
         let place = SharedKeys(secret: [UInt8](repeating: 1, count: 32))?.place(of: question)
     else { return }
-    precondition(SealedValue.opened(input, for: question, at: place) == nil, "a value is accepted that was not sealed")
-    if let answers = SealedValue.answers(in: input, for: question) {
-        let again = SealedValue.answers(in: SealedValue.contents(answers, for: question.name), for: question)
+    precondition(SealedAnswer.opened(input, for: question, at: place) == nil, "a value is accepted that was not sealed")
+    if let answers = SealedAnswer.answers(in: input, for: question) {
+        let again = SealedAnswer.answers(in: SealedAnswer.contents(answers, for: question.name), for: question)
         precondition(again == answers, "written and read again they are other answers")
     }
     guard let answer = SealedAnswer(contents: input, for: question.name) else { return }

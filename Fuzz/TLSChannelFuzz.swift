@@ -277,10 +277,10 @@ private final class Stage {
         do {
             while true {
                 var buffer = [UInt8](repeating: 0, count: 16_384)
-                switch try buffer.withUnsafeMutableBytes({ try channel.read(into: $0) }) {
-                case .bytes(let count): check(buffer.prefix(count))
-                case .nothing: return
-                case .end:
+                guard let count = try buffer.withUnsafeMutableBytes({ try channel.read(into: $0) }) else { return }
+                if count > 0 {
+                    check(buffer.prefix(count))
+                } else {
                     isOver = true
                     return
                 }

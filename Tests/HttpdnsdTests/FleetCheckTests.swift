@@ -46,9 +46,9 @@ struct FleetCheckTests {
         #expect(try shared { $0.state = .probeDue } == [])
     }
 
-    private func asked(_ outcome: SharedExamination.Outcome, _ status: StatusReport? = nil) throws -> [String]? {
+    private func asked(_ outcome: SharedExamination, _ status: StatusReport? = nil) throws -> [String]? {
         var patient = try Patient(status: status)
-        patient.examination.shared = SharedExamination(place: "127.0.0.1:6379", outcome: outcome)
+        patient.examination.shared = ("127.0.0.1:6379", outcome)
         return patient.keys(.sharedCache)
     }
 

@@ -49,7 +49,7 @@ final class HTTPConnection {
     /// route.
     init(
         _ origin: HTTPOrigin, host: Int, isSeparate: Bool = false, resuming session: TLSSession?,
-        offering protocols: TLSChannel.Protocols = .http2, loop: EventLoop,
+        offering protocols: [UInt8] = TLSChannel.http2, loop: EventLoop,
         tell: @escaping @Loop (HTTPConnection, Event) -> Void
     ) throws(UpstreamFailure) {
         self.origin = origin
@@ -252,17 +252,17 @@ final class HTTPConnection {
     }
 
     private func end(of stream: HTTPStream, _ code: HTTP2Code) -> HTTPEnd {
-        if let failure = stream.failure { return .lost(.failed(failure)) }
+        if let failure = stream.failure { return .failure(.failed(failure)) }
         if code == .none, stream.isAnswered {
             // The server had waited in vain, and said so before this request came (RFC 9110 section 15.5.9).
-            guard stream.status != 408 else { return .lost(.broken(.network("HTTP 408"))) }
+            guard stream.status != 408 else { return .failure(.broken(.network("HTTP 408"))) }
             hasServed = true
-            return .reply(stream.response, isHTTP2: session is HTTP2Session)
+            return .success((stream.response, isHTTP2: session is HTTP2Session))
         }
         let isClosing = session?.isClosing != false
         // One that refuses all that it gets may be the only bad one.
         if code == .refusedStream || code == .enhanceYourCalm, isClosing || !hasServed { isRetired = true }
-        return .lost(HTTPLoss(code, isClosing: isClosing))
+        return .failure(HTTPLoss(code, isClosing: isClosing))
     }
 
     /// Closes the connection, and reports the end to all its requests: of one that we give up, at the end of the turn.

@@ -23,8 +23,9 @@ final class HTTPConnections {
     private var preferredHost = 0
     /// The requests, in no order.
     private var active: [(transfer: HTTPTransfer, carrier: HTTPConnection)] = []
-    /// How many each client network has: counted only while requests wait, so nothing of it is on the path of a miss.
-    private var shares: Shares?
+    /// Those that may be displaced, by client network: counted only while requests wait, so nothing of it is on the path of
+    /// a miss.
+    private var shares: FairQueue<HTTPTransfer>?
 
     init(_ origin: HTTPOrigin, loop: EventLoop) {
         self.origin = origin
@@ -68,7 +69,7 @@ final class HTTPConnections {
         try carrier.add(transfer)
         transfer.index = active.count
         active.append((transfer, carrier))
-        shares?.add(transfer)
+        transfer.share = transfer.isRenewing ? nil : shares?.append(transfer, for: transfer.holder)
     }
 
     private func usable(_ host: Int) -> HTTPConnection? {
@@ -95,7 +96,7 @@ final class HTTPConnections {
         let session = sessions.removeValue(forKey: transfer.host).flatMap { $0.isUsable(at: loop.now) ? $0 : nil }
         let connection = try HTTPConnection(
             origin, host: transfer.host, isSeparate: transfer.isSeparate, resuming: session,
-            offering: transfer.isForHTTP1 ? .http1 : .http2, loop: loop
+            offering: transfer.isForHTTP1 ? TLSChannel.http1 : TLSChannel.http2, loop: loop
         ) { [self] in hear($1, of: $0) }
         connections.append(connection)
         if transfer.isRenewing, !transfer.isSeparate { renewal = (transfer, connection) }
@@ -112,7 +113,7 @@ final class HTTPConnections {
             active[index] = last
             last.transfer.index = index
         }
-        shares?.remove(transfer)
+        if let share = transfer.share.take() { shares?.remove(share) }
         return carrier
     }
 
@@ -203,18 +204,29 @@ final class HTTPConnections {
     // MARK: Shares
 
     /// How many requests a network has, as far as they are counted.
-    func held(by network: ClientNetwork) -> Int { shares?.holdings.held(by: network) ?? 0 }
+    func held(by network: ClientNetwork) -> Int { shares?.held(by: network) ?? 0 }
 
     /// Withdraws the request that yields its place to one of `network`; nil: there is none. Counts them from now on.
     func displace(for network: ClientNetwork) -> HTTPTransfer? {
-        let shares = self.shares ?? Shares(transfers)
+        let shares = self.shares ?? counted(transfers) { $0.share = $1 }
         self.shares = shares
-        return withdrawn(shares.yielding(to: network))
+        return withdrawn(shares.displace(for: network))
     }
 
     /// The same of those that have a connection each.
     func displaceSeparate(for network: ClientNetwork) -> HTTPTransfer? {
-        withdrawn(Shares(transfers.filter(\.isSeparate)).yielding(to: network))
+        withdrawn(counted(transfers.filter(\.isSeparate)).displace(for: network))
+    }
+
+    /// One that renews the connection is not displaced; of the others of each network, the one that ends first is first.
+    private func counted(
+        _ active: [HTTPTransfer], note: (HTTPTransfer, FairShare.Ticket) -> Void = { _, _ in }
+    ) -> FairQueue<HTTPTransfer> {
+        let shares = FairQueue<HTTPTransfer>(capacity: active.count)
+        for transfer in active.sorted(by: { $0.deadline < $1.deadline }) where !transfer.isRenewing {
+            note(transfer, shares.append(transfer, for: transfer.holder))
+        }
+        return shares
     }
 
     private func withdrawn(_ transfer: HTTPTransfer?) -> HTTPTransfer? {
@@ -224,35 +236,4 @@ final class HTTPConnections {
 
     /// Counts no more.
     func forgetShares() { shares = nil }
-
-    @Loop
-    private final class Shares {
-        private(set) var holdings: FairShare
-        private var transfers: [FairShare.Ticket: HTTPTransfer] = [:]
-        private var tickets: [ObjectIdentifier: FairShare.Ticket] = [:]
-
-        /// - Parameter active: of each network, the one that ends first is displaced first.
-        init(_ active: [HTTPTransfer]) {
-            holdings = FairShare(capacity: active.count)
-            for transfer in active.sorted(by: { $0.deadline < $1.deadline }) { add(transfer) }
-        }
-
-        /// Counts a request. One that renews the connection is not displaced.
-        func add(_ transfer: HTTPTransfer) {
-            guard !transfer.isRenewing else { return }
-            let ticket = holdings.add(for: transfer.holder)
-            tickets[ObjectIdentifier(transfer)] = ticket
-            transfers[ticket] = transfer
-        }
-
-        func remove(_ transfer: HTTPTransfer) {
-            guard let ticket = tickets.removeValue(forKey: ObjectIdentifier(transfer)) else { return }
-            holdings.remove(ticket)
-            transfers[ticket] = nil
-        }
-
-        func yielding(to network: ClientNetwork) -> HTTPTransfer? {
-            holdings.yielding(to: network).flatMap { transfers[$0] }
-        }
-    }
 }

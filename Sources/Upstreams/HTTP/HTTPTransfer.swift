@@ -19,6 +19,8 @@ final class HTTPTransfer: Cancellable {
     let deadline: Instant
     /// Its place in the queue while it waits.
     var place: FairShare.Ticket?
+    /// Its place among the active transfers that may be displaced, while these are counted.
+    var share: FairShare.Ticket?
     /// Its index among the active transfers; nil while it waits.
     var index: Int?
     /// Its stream on the connection by which it was sent; nil before it is sent.
@@ -165,20 +167,17 @@ final class CarriedRequests {
         let isAny = !lost.isEmpty
         while !lost.isEmpty {
             let (transfer, loss) = lost.removeFirst()
-            transfer.attemptEnded(.lost(loss))
+            transfer.attemptEnded(.failure(loss))
         }
         return isAny
     }
 }
 
 /// The end of an attempt to send a request, as its connection reports it.
-enum HTTPEnd {
-    case reply(HTTPResponse, isHTTP2: Bool)
-    case lost(HTTPLoss)
-}
+typealias HTTPEnd = Result<(response: HTTPResponse, isHTTP2: Bool), HTTPLoss>
 
 /// Why an attempt to send a request has ended without a reply.
-enum HTTPLoss {
+enum HTTPLoss: Error {
     /// The connection's certificate is not valid for the name; nothing was sent.
     /// - Parameter isTimeAlone: whether it is all right but for its time, and the server has its key.
     case refusedName(UpstreamFailure, isTimeAlone: Bool = false)

@@ -123,8 +123,7 @@ public final class HTTPTransfers {
     /// succeeded or failed, without saying which: the next request shows it.
     public func connect(timeout: Duration, done: @escaping @Loop () -> Void = {}) {
         connections.closeIdle(for: HTTPLimits.spareRenewal)
-        _ = begin(
-            HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
+        _ = begin(HTTPRequest(target: "/"), deadline: loop.now + timeout, permit: { false }, done: { _ in done() })
     }
 
     /// Closes all connections, which may be dead after a change of network: requests in progress are sent once more.
@@ -235,7 +234,7 @@ public final class HTTPTransfers {
         }
         connections.remove(transfer)
         switch end {
-        case .reply(let response, let isHTTP2):
+        case .success((let response, let isHTTP2)):
             connections.endRenewal(transfer, isGood: response.status < 500 && response.status != 429)
             replies += 1
             isMultiplexed = isHTTP2
@@ -248,15 +247,15 @@ public final class HTTPTransfers {
                 }
             }
             transfer.finish(response.readable)
-        case .lost(.refusedName(let failure, let isTimeAlone)):
+        case .failure(.refusedName(let failure, let isTimeAlone)):
             if isTimeAlone { onWrongTime?() }
             goOn(with: transfer, unless: connections.refuseName(of: transfer) ? nil : failure)
-        case .lost(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
+        case .failure(.unmade) where connections.hasSent && transfer.refusals < HTTPLimits.refusals:
             // The service takes no further connection now.
             transfer.refusals += 1
             delay(transfer, for: ServicePace.firstWait)
-        case .lost(.refused) where !transfer.isRenewing && waits(transfer): break
-        case .lost(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
+        case .failure(.refused) where !transfer.isRenewing && waits(transfer): break
+        case .failure(let loss): goOn(with: transfer, unless: transfer.failure(after: loss))
         }
         if waiting.count > 0 { fill() }
     }

@@ -94,8 +94,7 @@ public final class HTTPDNSProvider: Provider {
             if let self, let record = self.account.fleet?.record { onLearned?(.fleet(record)) }
         }
         unknown = lookup.map { lookup in
-            BootstrapEndpoint(
-                host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
+            BootstrapEndpoint(host: settings.host, lookup: lookup, first: { [weak self] in self?.known.first })
         }
         addressesChanged()
     }

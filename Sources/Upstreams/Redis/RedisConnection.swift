@@ -75,7 +75,7 @@ final class RedisConnection: RedisChannel {
                 caFile: settings.caFile
             ).reached(by: paths)
             if let reason = paths.unreachableReason(for: origin.nextHop) { throw .network(reason) }
-            return try ServiceSocket(to: origin, host: 0, resuming: nil, at: now, offering: .none)
+            return try ServiceSocket(to: origin, host: 0, resuming: nil, at: now, offering: [])
         case (.host, nil): throw .network("no address is known")
         }
     }

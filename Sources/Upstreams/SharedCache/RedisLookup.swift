@@ -94,7 +94,7 @@ final class RedisLookup: SharedLookup {
 
     private func open(_ value: [UInt8]) {
         guard done != nil else { return }
-        if let answers = SealedValue.opened(value, for: question, at: place) {
+        if let answers = SealedAnswer.opened(value, for: question, at: place) {
             found = answers
             if waiter != nil { store.counters.served += 1 }
         } else {
@@ -173,7 +173,7 @@ final class RedisLookup: SharedLookup {
         let answers = unwritten + old
         unwritten = []
         let lifetime = answers.compactMap { $0.shared(at: now)?.remaining }.min() ?? 0
-        guard lifetime > 0, let value = SealedValue.sealed(answers, for: question, at: place) else { return }
+        guard lifetime > 0, let value = SealedAnswer.sealed(answers, for: question, at: place) else { return }
         store.write(value, to: name, for: UInt64(lifetime) * 1_000 / Self.lastPart * (Self.lastPart - 1))
         hasLease = false
         if store.settings.takesLease { publish() }

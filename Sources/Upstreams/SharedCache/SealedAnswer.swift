@@ -2,7 +2,7 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 
-/// A provider's answer as it is in Redis, within a `SealedValue`: when it was received, its lifetime, the provider, the
+/// A provider's answer as it is in Redis, within a sealed value: when it was received, its lifetime, the provider, the
 /// server, and the records as a DNS message.
 struct SealedAnswer: Equatable {
     /// Seconds by which the clock of the server that received an answer may be ahead of ours.
@@ -73,14 +73,12 @@ extension SealedAnswer {
 /// change one nor put it under another name.
 ///
 /// It is the version, then, sealed, the answers, each behind its length in two bytes.
-enum SealedValue {
+extension SealedAnswer {
     /// The most bytes of a value. Longer answers are not shared.
     static let longest = 8_192
 
     /// The value; nil for what is not shared: it is too long, or the library cannot seal.
-    static func sealed(
-        _ answers: [SealedAnswer], for question: SharedQuestion, at place: SharedPlace
-    ) -> [UInt8]? {
+    static func sealed(_ answers: [SealedAnswer], for question: SharedQuestion, at place: SharedPlace) -> [UInt8]? {
         let text = contents(answers, for: question.name)
         guard text.count + OpenSSLCrypto.sealingOverhead < longest, let box = place.seal(text) else { return nil }
         return [SharedQuestion.version] + box

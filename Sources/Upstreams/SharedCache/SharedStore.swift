@@ -176,24 +176,13 @@ public final class SharedStore {
 }
 
 /// What Redis did when it was asked by the commands of a look-up, for people.
-public struct SharedExamination: Equatable, Sendable {
-    public enum Outcome: Equatable, Sendable {
-        /// No connection, or no reply in time; why.
-        case unreachable(String)
-        /// It does not carry out a command that look-ups need.
-        case refuses(command: String, reason: String)
-        /// - latency: of one command on an open connection.
-        case works(latency: Duration)
-    }
-
-    /// Host and port, or the path.
-    public let place: String
-    public let outcome: Outcome
-
-    public init(place: String, outcome: Outcome) {
-        self.place = place
-        self.outcome = outcome
-    }
+public enum SharedExamination: Equatable, Sendable {
+    /// No connection, or no reply in time; why.
+    case unreachable(String)
+    /// It does not carry out a command that look-ups need.
+    case refuses(command: String, reason: String)
+    /// - latency: of one command on an open connection.
+    case works(latency: Duration)
 }
 
 extension SharedStore {
@@ -208,10 +197,10 @@ extension SharedStore {
         let outcome = await outcome(until: deadline)
         end.cancel()
         close()
-        return SharedExamination(place: name, outcome: outcome)
+        return outcome
     }
 
-    private func outcome(until deadline: Instant) async -> SharedExamination.Outcome {
+    private func outcome(until deadline: Instant) async -> SharedExamination {
         guard let connection = await redis.reached(until: deadline) else { return unreachable }
         // The greeting goes first: a refused password is known by its reply, and a long handshake is no latency.
         switch await reply({ connection.send(RedisCommand("PING"), until: nil, $0) }) {
@@ -259,7 +248,7 @@ extension SharedStore {
         }
     }
 
-    private var unreachable: SharedExamination.Outcome {
+    private var unreachable: SharedExamination {
         .unreachable(redis.lastFailure.isEmpty ? "no reply" : redis.lastFailure)
     }
 }

@@ -58,7 +58,7 @@ final class ServiceSocket {
     /// memory, `.unusable` without trust anchors, `.network` without a route.
     init(
         to origin: HTTPOrigin, host: Int, resuming session: TLSSession?, at now: Instant,
-        offering protocols: TLSChannel.Protocols
+        offering protocols: [UInt8]
     ) throws(UpstreamFailure) {
         tls =
             origin.scheme == .http
@@ -197,16 +197,13 @@ final class ServiceSocket {
             try shakeHands(take)
         }
         let buffer = unsafe Self.plaintext
-        while phase == .ready {
-            switch unsafe try tls.read(into: buffer) {
-            case .bytes(let count):
-                overhead -= count
-                unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
-            case .nothing: return
-            case .end:
+        while phase == .ready, let count = unsafe try tls.read(into: buffer) {
+            guard count > 0 else {
                 try take(.isEnded)
                 throw .network("the connection was closed")
             }
+            overhead -= count
+            unsafe try take(.bytes(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])))
         }
     }
 

@@ -7,32 +7,10 @@ import HTTPDNS
 ///
 /// The certificate must be valid for the name or address given.
 @safe final class TLSChannel {
-    /// What is offered by ALPN (RFC 7301).
-    enum Protocols {
-        case none
-        case http1
-        /// HTTP/2 and HTTP/1.1.
-        case http2
-
-        /// Each name after its length.
-        fileprivate var list: [UInt8] {
-            let old = [8] + Array("http/1.1".utf8)
-            return switch self {
-            case .none: []
-            case .http1: old
-            case .http2: [2] + Array("h2".utf8) + old
-            }
-        }
-    }
-
-    /// The result of a read.
-    enum Plaintext {
-        case bytes(Int)
-        /// No complete record has been received yet.
-        case nothing
-        /// The other end has closed its side (close_notify).
-        case end
-    }
+    /// What ALPN may offer (RFC 7301): each name after its length.
+    static let http1 = [8] + Array("http/1.1".utf8)
+    /// HTTP/2 and HTTP/1.1.
+    static let http2 = [2] + Array("h2".utf8) + http1
 
     /// The most bytes of a record (RFC 8446 section 5.1).
     static let recordSize = 16_384
@@ -54,16 +32,16 @@ import HTTPDNS
 
     /// - Parameters:
     ///   - host: a name, or an address as text, for which no SNI is sent (RFC 6066 section 3).
+    ///   - protocols: what is offered by ALPN; empty: nothing.
     ///   - session: of an earlier connection to the same host. Ignored if made under other trust anchors, or out of its
     ///     certificates' time: a resumption presents none.
     /// - Throws: `UpstreamFailure.network` without memory, `UpstreamFailure.unusable` for a host that is no name.
     init(
-        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: Protocols = .http2
+        _ authorities: TLSAuthorities, host: String, session: TLSSession?, offering protocols: [UInt8] = http2
     ) throws(UpstreamFailure) {
         defer { ERR_clear_error() }
         guard let connection = unsafe SSL_new(authorities.context) else { throw .network("no memory for TLS") }
-        let offered = protocols.list
-        guard unsafe offered.isEmpty || SSL_set_alpn_protos(connection, offered, UInt32(offered.count)) == 0,
+        guard unsafe protocols.isEmpty || SSL_set_alpn_protos(connection, protocols, UInt32(protocols.count)) == 0,
             let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem())
         else {
             unsafe SSL_free(connection)
@@ -154,15 +132,16 @@ import HTTPDNS
         unsafe copenssl_last_reason().map { unsafe String(cString: $0) } ?? "the connection was closed"
     }
 
-    /// Decrypts received bytes into `buffer`, at most one record per call.
-    func read(into buffer: UnsafeMutableRawBufferPointer) throws(UpstreamFailure) -> Plaintext {
+    /// Decrypts received bytes into `buffer`, at most one record per call. Returns how many; nil while no complete record has
+    /// been received, and 0 when the other end has closed its side (close_notify).
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(UpstreamFailure) -> Int? {
         let count = unsafe SSL_read(connection, buffer.baseAddress, Int32(clamping: buffer.count))
-        if count > 0 { return .bytes(Int(count)) }
+        if count > 0 { return Int(count) }
         switch unsafe SSL_get_error(connection, count) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE:
             guard pendingCount <= Self.pendingLimit else { throw .network("the server takes nothing any more") }
-            return .nothing
-        case SSL_ERROR_ZERO_RETURN: return .end
+            return nil
+        case SSL_ERROR_ZERO_RETURN: return 0
         default: throw .network("TLS: \(lastReason)")
         }
     }

@@ -154,7 +154,7 @@ final class SourceVisit {
 
     /// What came of it: nil where there is no shared cache, or it was not to be asked; and why a provider has not answered, by its
     /// name, nil where it has.
-    typealias Outcome = (shared: SharedExamination?, questions: [String: String?])
+    typealias Outcome = (shared: (place: String, outcome: SharedExamination)?, questions: [String: String?])
 
     private var outcome: Outcome = (nil, [:])
     private var results: [QueryResult] = []
@@ -205,7 +205,8 @@ final class SourceVisit {
 
     private func askShared(within patience: Duration) {
         perform { [self] in
-            outcome.shared = await composition.shared?.store.examine(until: loop.now + patience)
+            guard let store = composition.shared?.store else { return }
+            outcome.shared = (store.name, await store.examine(until: loop.now + patience))
         }
     }
 

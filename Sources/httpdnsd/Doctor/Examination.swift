@@ -29,8 +29,8 @@ struct Examination: Sendable {
     /// Whether this machine has a route to an address.
     var hasRoute: @Sendable (SocketAddress) -> Bool = { $0.isRouted }
 
-    /// What the shared cache did when it was asked from here; nil: it was not, or none is configured.
-    var shared: SharedExamination?
+    /// Where the shared cache is, and what it did when it was asked from here; nil: it was not, or none is configured.
+    var shared: (place: String, outcome: SharedExamination)?
 
     var settings: Configuration { loaded.configuration }
     /// Those of reading the file.

@@ -23,7 +23,9 @@ extension Check {
             return (asked ?? []) + (said ?? []).filter { !keys.contains($0.key) }
         }, reported: { status, _ in findings(on: status.shared) + uncounted(status.providers) })
 
-    private static func findings(on asked: SharedExamination, _ timeout: Duration) -> [Finding] {
+    private static func findings(on asked: (place: String, outcome: SharedExamination), _ timeout: Duration)
+        -> [Finding]
+    {
         switch asked.outcome {
         case .unreachable(let reason):
             [.unreachable("\(asked.place) cannot be asked from here: \(reason)")]

@@ -22,6 +22,14 @@ struct HTTP2ConnectionTests {
         await HTTPFixture.secure(server.port, authority: certificates.authority, clock: clock)
     }
 
+    /// A server and transfers to it.
+    private func pair(
+        streams: Int = 100, _ behaviours: ScriptedHTTP2.Behaviour...
+    ) async throws -> (ScriptedHTTP2, HTTPTransfers) {
+        let server = try ScriptedHTTP2(certificates.leaf(names: ["right.example"]), streams: streams, behaviours)
+        return (server, try await transfers(server))
+    }
+
     @Test func `half a reply is none, though its stream ends without an error`() async throws {
         let server = try server(.cut)
         let failure = try await transfers(server).get("www.example.com").failure
@@ -37,16 +45,14 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a connection made in advance that turns out dead is replaced without a failure`() async throws {
-        let server = try server(.break, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.break, .answer)
         await transfers.connect(timeout: .patience)
         #expect(await transfers.get("www.example.com").isSuccess)
         #expect(server.connections == 2)
     }
 
     @Test func `after a change of network requests on two connections share a fresh one`() async throws {
-        let server = try server(.goodbye, .hang, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.goodbye, .hang, .answer)
         async let first = transfers.get("first.example.com")
         #expect(await HTTPFixture.eventually { server.goodbyes == 1 })
         async let second = transfers.get("second.example.com")
@@ -63,8 +69,7 @@ struct HTTP2ConnectionTests {
     func `a renewing request that fails closes its connection, and the older one serves on`(
         behaviour: ScriptedHTTP2.Behaviour
     ) async throws {
-        let server = try server(.answer, behaviour, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.answer, behaviour, .answer)
         #expect(await transfers.get("first.example.com").isSuccess)
         // Long enough for a connection on a busy machine.
         let result = await transfers.get(
@@ -79,8 +84,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `what is under way on the older connection ends there after a renewal`() async throws {
-        let server = try server(.slow, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.slow, .answer)
         #expect(await transfers.get("first.example.com").isSuccess)
         // One after the other, 100 ms each: long enough to observe some of them under way on a busy machine.
         async let slow = HTTPFixture.parallel(30, on: transfers)
@@ -94,8 +98,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `others stay on the older connection during a renewal, and there is one at a time`() async throws {
-        let server = try server(.answer, .hang)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.answer, .hang)
         #expect(await transfers.get("first.example.com").isSuccess)
         let renewal = Task { await transfers.get("second.example.com", renewing: true) }
         #expect(await HTTPFixture.eventually { server.connections == 2 })
@@ -111,8 +114,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `retired connections take no further request, and close without one`() async throws {
-        let server = try server(.slow, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.slow, .answer)
         async let slow = transfers.get("first.example.com")
         #expect(await HTTPFixture.eventually { await transfers.openConnections == 1 })
         await transfers.retireConnections()
@@ -159,16 +161,14 @@ struct HTTP2ConnectionTests {
     // MARK: Requests without a reply
 
     @Test func `a server that counts the streams we reset has no reason to complain`() async throws {
-        let server = try server(.complain)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.complain)
         for number in 0..<60 { #expect(await transfers.get("n\(number).example.com").failure == .tooLarge) }
         #expect(server.goodbyes == 0)
         #expect(server.connections == 60 / HTTPLimits.lostStreams)
     }
 
     @Test func `a server that sends pings and answers nothing is silent, until a new connection`() async throws {
-        let server = try server(.ping, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.ping, .answer)
         #expect(await transfers.get("first.example.com", timeout: .seconds(2)).failure == .timeout)
         #expect(await transfers.get("probe.example.com", renewing: true).isSuccess)
         #expect(await transfers.get("second.example.com").isSuccess)
@@ -183,16 +183,14 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a server that takes one request at once is asked over several connections`() async throws {
-        let server = try server(streams: 1, .slow)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(streams: 1, .slow)
         #expect(await transfers.get("first.example.com").isSuccess)
         #expect(await HTTPFixture.parallel(40, on: transfers).allSucceeded)
         #expect((2...HTTPLimits.connections).contains(server.connections))
     }
 
     @Test func `where one name ends each connection, as if nothing was taken, others are answered`() async throws {
-        let server = try server(.doh)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.doh)
         #expect(await transfers.perform(question("first.example"), deadline: .bootTime + .patience).isSuccess)
         let ask = { (name: String) in
             Task { await transfers.perform(question(name), deadline: .bootTime + .patience) }
@@ -204,8 +202,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a refused request goes to another connection, and is not paid for twice`() async throws {
-        let server = try server(.refuse, .answer)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.refuse, .answer)
         let calls = Calls()
         let result = await transfers.perform(
             HTTPFixture.request("www.example.com"), deadline: .bootTime + .patience,
@@ -223,8 +220,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test func `a request wanted over HTTP/1.1 goes there, paid for once, and leaves others on HTTP/2`() async throws {
-        let server = try server(.doh)
-        let transfers = try await transfers(server)
+        let (server, transfers) = try await pair(.doh)
         let calls = Calls()
         for (name, isMultiplexed) in [("www.example", true), ("downgrade.example", false), ("other.example", true)] {
             let result = await transfers.perform(

@@ -94,8 +94,7 @@ import Testing
         try stage.receive(stream.reply(fields: [("content-type", "text/a")]))
         // It has not acknowledged our settings (RFC 9113 section 6.5.3).
         let request = Frames.block(Frames.request() + [("content-type", "text/b"), ("age", "9")])
-        try stage.receive(
-            Frames.frame(.push, flags: Frames.endHeaders, on: stream.number, Frames.number(2) + request))
+        try stage.receive(Frames.frame(.push, flags: Frames.endHeaders, on: stream.number, Frames.number(2) + request))
         #expect(try stage.frames().map(\.kind) == [.reset])
         try stage.receive(Frames.frame(.data, flags: Frames.endStream, on: stream.number, [1]))
         #expect(stage.session.takeEnded().map(\.code) == [.none])
@@ -223,8 +222,7 @@ extension HTTPStream {
 
     /// The header of its response.
     fileprivate func reply(status: String = "200", fields: [Frames.Field] = [], ends: Bool = false) -> [UInt8] {
-        Frames.headers(
-            number, [(":status", status)] + fields, flags: Frames.endHeaders | (ends ? Frames.endStream : 0))
+        Frames.headers(number, [(":status", status)] + fields, flags: Frames.endHeaders | (ends ? Frames.endStream : 0))
     }
 }
 

@@ -66,9 +66,7 @@ enum HTTPFixture {
         await withCheckedContinuation { continuation in
             _ = transfers.begin(request, deadline: .bootTime + timeout) { _ in
                 for number in 0..<count {
-                    _ = transfers.begin(
-                        Self.request("next\(number).example.com"), deadline: .bootTime + .patience
-                    ) {
+                    _ = transfers.begin(Self.request("next\(number).example.com"), deadline: .bootTime + .patience) {
                         results.append($0)
                         if results.count == count { continuation.resume() }
                     }
@@ -165,8 +163,7 @@ extension HTTPTransfers {
     func get(
         _ name: String, timeout: Duration = .patience, renewing: Bool = false, holder: ClientNetwork = .daemon
     ) async -> Result<HTTPDNS.HTTPResponse, UpstreamFailure> {
-        await perform(
-            HTTPFixture.request(name), deadline: .bootTime + timeout, renewing: renewing, holder: holder)
+        await perform(HTTPFixture.request(name), deadline: .bootTime + timeout, renewing: renewing, holder: holder)
     }
 }
 

@@ -20,8 +20,7 @@ struct HTTPProxyTests {
 
     @Test func `over https all requests share one tunnel, to the service's address and certificate`() async throws {
         let certificates = try TestCertificates()
-        let nginx = try Nginx(
-            certificates.leaf(names: ["right.example"]), backend: FakeHTTPDNS(HTTPFixture.zone))
+        let nginx = try Nginx(certificates.leaf(names: ["right.example"]), backend: FakeHTTPDNS(HTTPFixture.zone))
         let proxy = try HTTPRelay(to: nginx.address, as: .proxy)
         let transfers = try await transfers(.https, nginx.address, by: proxy, authority: certificates.authority)
         #expect(await HTTPFixture.parallel(10, on: transfers).allSucceeded)

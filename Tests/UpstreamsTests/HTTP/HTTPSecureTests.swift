@@ -286,8 +286,7 @@ struct HTTPSecureTests {
     }
 
     @Test func `beside a closing connection with a stream on it requests share one new connection`() async throws {
-        let old = try Nginx(
-            certificates.leaf(names: ["right.example"]), backend: backend, requestsPerConnection: 12)
+        let old = try Nginx(certificates.leaf(names: ["right.example"]), backend: backend, requestsPerConnection: 12)
         backend.misbehave(.hang, for: "slow.example.com")
         let transfers = try await transfers(port: old.address.port)
         async let slow = transfers.get("slow.example.com")

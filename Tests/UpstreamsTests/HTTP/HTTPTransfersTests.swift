@@ -176,8 +176,7 @@ struct HTTPTransfersTests {
         // What was displaced is queued, not failed.
         #expect(await HTTPFixture.eventually { await transfers.load == (HTTPLimits.unsharedRequests, 12) })
         let others = Task {
-            await HTTPFixture.parallel(
-                HTTPLimits.unsharedRequests + 12, on: transfers, name: "other", holder: other)
+            await HTTPFixture.parallel(HTTPLimits.unsharedRequests + 12, on: transfers, name: "other", holder: other)
         }
         #expect(
             await HTTPFixture.eventually {

@@ -109,19 +109,19 @@ struct SealedAnswerTests {
         let other = SealedAnswer(
             type: .aaaa, answer: Answer(name: try Name("www.example.com"), addresses: [.v6(1)], ttl: 20),
             received: Self.received + 5, lifetime: 20, provider: 0, server: "")
-        let value = try #require(SealedValue.sealed([try answer(), other], for: question, at: place))
-        #expect(SealedValue.opened(value, for: question, at: place) == [try answer(), other])
+        let value = try #require(SealedAnswer.sealed([try answer(), other], for: question, at: place))
+        #expect(SealedAnswer.opened(value, for: question, at: place) == [try answer(), other])
     }
 
     @Test func `a value with a type that was not asked for, or one twice, is no answer`() throws {
         let name = try Name("www.example.com")
         let texts = try [
-            SealedValue.contents([answer()], for: name), SealedValue.contents([answer(), answer()], for: name),
+            SealedAnswer.contents([answer()], for: name), SealedAnswer.contents([answer(), answer()], for: name),
         ]
-        #expect(SealedValue.answers(in: texts[0], for: try question(types: [.aaaa])) == nil)
-        #expect(SealedValue.answers(in: texts[1], for: try question(types: [.a, .aaaa])) == nil)
-        #expect(SealedValue.answers(in: texts[0] + [0], for: try question()) == nil)
-        #expect(SealedValue.answers(in: texts[0], for: try question("other.example.com")) == nil)
+        #expect(SealedAnswer.answers(in: texts[0], for: try question(types: [.aaaa])) == nil)
+        #expect(SealedAnswer.answers(in: texts[1], for: try question(types: [.a, .aaaa])) == nil)
+        #expect(SealedAnswer.answers(in: texts[0] + [0], for: try question()) == nil)
+        #expect(SealedAnswer.answers(in: texts[0], for: try question("other.example.com")) == nil)
     }
 
     @Test func `a response code that is no answer is not read`() throws {
@@ -151,13 +151,13 @@ struct SealedAnswerTests {
 
 extension SealedAnswer {
     fileprivate init?(_ value: [UInt8], for question: SharedQuestion, by keys: SharedKeys) {
-        guard let place = keys.place(of: question), let answers = SealedValue.opened(value, for: question, at: place),
+        guard let place = keys.place(of: question), let answers = SealedAnswer.opened(value, for: question, at: place),
             let answer = answers.first
         else { return nil }
         self = answer
     }
 
     fileprivate func sealed(for question: SharedQuestion, by keys: SharedKeys) -> [UInt8]? {
-        keys.place(of: question).flatMap { SealedValue.sealed([self], for: question, at: $0) }
+        keys.place(of: question).flatMap { SealedAnswer.sealed([self], for: question, at: $0) }
     }
 }

@@ -149,8 +149,7 @@ struct FleetCallsTests {
     func `a record with a senseless reserve allows no more than a batch, and no less`(reserve: Int) throws {
         let server = try redis.server(daily: 1_000)
         let number = server.account.count(.day).period
-        server.fleet.restore(
-            FleetRecord(parts: [.day: .init(number: number, epoch: 7, reserve: reserve, servers: 1)]))
+        server.fleet.restore(FleetRecord(parts: [.day: .init(number: number, epoch: 7, reserve: reserve, servers: 1)]))
         #expect((10...20).contains(server.send(100)))
     }
 
@@ -175,8 +174,7 @@ struct FleetCallsTests {
         for server in servers {
             #expect(server.events.count { if case .fleetCountMissing = $0 { true } else { false } } == 1)
             #expect(server.events.last == .shareReached(provider: "vendor", .day, limit: 10_000))
-            #expect(
-                server.account.refusal == "this server's share of its daily_limit of 10000 calls is reached")
+            #expect(server.account.refusal == "this server's share of its daily_limit of 10000 calls is reached")
         }
     }
 

@@ -14,7 +14,7 @@ struct ServiceSocketTests {
     /// Closes a connection once its handshake has ended. Returns whether it is finished.
     @Loop private func connect(to origin: HTTPOrigin, closing saysGoodbye: Bool = true) async throws -> Bool {
         let loop = LoopRunner.shared.loop
-        let socket = try ServiceSocket(to: origin, host: 0, resuming: nil, at: loop.now, offering: .http2)
+        let socket = try ServiceSocket(to: origin, host: 0, resuming: nil, at: loop.now, offering: TLSChannel.http2)
         let (handshakes, finished) = AsyncStream<Bool>.makeStream()
         try socket.watch(on: loop) { ready in
             do {

@@ -44,8 +44,7 @@ struct VerifiedAddressTests {
     /// Whether an address answers.
     @Loop private func ask(_ address: SocketAddress) async throws -> Bool {
         let endpoint = try #require(upstream.endpoints.first { $0.name == "\(address)" })
-        let question = UpstreamQuestion(
-            name: try Name("www.example.com"), types: [.a], deadline: .bootTime + .patience)
+        let question = UpstreamQuestion(name: try Name("www.example.com"), types: [.a], deadline: .bootTime + .patience)
         return await endpoint.ask(question).failure == nil
     }
 
