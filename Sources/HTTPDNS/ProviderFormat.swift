@@ -151,23 +151,12 @@ public struct AddressSchedule: Hashable, Sendable {
     /// The most addresses that are read from a response.
     static let limit = 64
 
-    public struct Place: Hashable, Sendable {
-        public var address: IPAddress
-        /// Nil: the service's default port.
-        public var port: UInt16?
-
-        public init(_ address: IPAddress, port: UInt16? = nil) {
-            self.address = address
-            self.port = port
-        }
-    }
-
-    /// In the service's order, IPv4 first; at least one.
-    public var places: [Place]
+    /// In the service's order, IPv4 first; at least one. Port 0 is the service's default.
+    public var places: [AddressAndPort]
     /// The time after which the call is to be repeated; nil: not given.
     public var lifetime: Duration?
 
-    public init(_ places: [Place], lifetime: Duration? = nil) {
+    public init(_ places: [AddressAndPort], lifetime: Duration? = nil) {
         self.places = places
         self.lifetime = lifetime
     }

@@ -19,9 +19,9 @@ struct ScheduleTests {
         return Outcome { () throws(UpstreamFailure) in try format.schedule(in: response) }
     }
 
-    private static func places(_ texts: [String], ports: [UInt16?]? = nil) -> [AddressSchedule.Place] {
+    private static func places(_ texts: [String], ports: [UInt16]? = nil) -> [AddressAndPort] {
         texts.enumerated().compactMap { index, text in
-            IPAddress(text).map { AddressSchedule.Place($0, port: ports?[index]) }
+            IPAddress(text).map { AddressAndPort($0, port: ports?[index] ?? 0) }
         }
     }
 
@@ -56,7 +56,7 @@ struct ScheduleTests {
                 #"{"service_ip":["192.0.2.1","192.0.2.2","192.0.2.3","192.0.2.4"],"service_ip_port":[65535,0,null,1]}"#)
                 == .success(
                     AddressSchedule(
-                        Self.places(["192.0.2.1", "192.0.2.3", "192.0.2.4"], ports: [65_535, nil, 1]))))
+                        Self.places(["192.0.2.1", "192.0.2.3", "192.0.2.4"], ports: [65_535, 0, 1]))))
         #expect(
             Self.outcome(#"{"service_ip":["192.0.2.1","192.0.2.2"],"service_ip_port":[65536,-1]}"#)
                 == .failure(.unusable("the reply names no address")))

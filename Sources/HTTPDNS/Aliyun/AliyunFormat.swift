@@ -154,14 +154,14 @@ public struct AliyunScheduleFormat: ScheduleFormat {
     }
 
     /// The valid addresses with their ports, without duplicates.
-    private static func places(_ json: JSONNode) throws(JSONError) -> [AddressSchedule.Place] {
-        var places: [AddressSchedule.Place] = []
+    private static func places(_ json: JSONNode) throws(JSONError) -> [AddressAndPort] {
+        var places: [AddressAndPort] = []
         for (key, type) in [("service_ip", RecordType.a), ("service_ipv6", .aaaa)] {
             // Parallel to the addresses.
             let ports = try json[key + "_port"]?.elements() ?? []
             for (index, text) in try (json[key]?.elements() ?? []).enumerated() {
                 guard let address = text.string.flatMap({ IPAddress($0) }), address.recordType == type else { continue }
-                var place = AddressSchedule.Place(address)
+                var place = AddressAndPort(address, port: 0)
                 if index < ports.count, case .number(let stated) = ports[index].content {
                     guard let port = stated.within(1...UInt16.max) else { continue }
                     place.port = port

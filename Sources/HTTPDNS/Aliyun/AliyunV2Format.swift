@@ -63,14 +63,14 @@ public struct AliyunV2Format: ProviderFormat {
             return (json["code"]?.string, mode, json["data"])
         }
         guard response.isSuccess, code == "success" else { throw response.aliyunFailure(code: code) }
-        let answers = try answers(in: data, mode)
+        let answers = try answers(in: data, mode, for: question.name)
         guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
             throw .unusable("the reply is for another name")
         }
         var results = UpstreamResults()
         for answer in answers {
             for type in question.types {
-                if let result = answer.families[type]?.result(of: question.name) { results.add(result, for: type) }
+                if let result = answer.families[type] { results.add(result, for: type) }
             }
         }
         guard !results.isEmpty else { throw .unusable("the reply contains nothing of what was asked") }
@@ -79,7 +79,9 @@ public struct AliyunV2Format: ProviderFormat {
 
     /// The answers in a response's data: an object, or a text of it, of JSON or Base64 of encrypted data. One in another mode
     /// than the request's is refused: a plain one can be forged.
-    private func answers(in data: JSONNode?, _ stated: OutsideNumber?) throws(UpstreamFailure) -> [AliyunV2Answer] {
+    private func answers(
+        in data: JSONNode?, _ stated: OutsideNumber?, for name: Name
+    ) throws(UpstreamFailure) -> [AliyunV2Answer] {
         guard stated == nil || stated == OutsideNumber(mode) else {
             throw .unusable("the reply is not encrypted as it was asked for")
         }
@@ -92,7 +94,8 @@ public struct AliyunV2Format: ProviderFormat {
         default: throw .unusable("the reply holds no data")
         }
         do throws(JSONError) {
-            return try AliyunV2Answer.all(try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? data)
+            let json = try text.map { text throws(JSONError) in try JSONReader.read(text) } ?? data
+            return try json?.aliyunAnswers(for: name) ?? []
         } catch {
             throw .unreadable(error)
         }
@@ -127,47 +130,35 @@ public enum AliyunV2Signature {
     }
 }
 
-/// One name of such a response.
-private struct AliyunV2Answer {
-    /// One family of its addresses.
-    struct Family {
-        let list: AddressList
-        /// Why there are no addresses, if the service gave a reason and no list.
-        let emptyCode: String?
+/// One name of such a response: a type that was not queried is missing.
+private typealias AliyunV2Answer = (host: String, families: [RecordType: UpstreamResult])
 
-        init(_ json: JSONNode, of type: RecordType) throws(JSONError) {
-            _ = try json.members()
-            list = try AddressList(json["ips"], of: type, ttl: try json["ttl"]?.number() ?? 0)
-            emptyCode = try json["ips"]?.elements().isEmpty == false ? nil : json["no_ip_code"]?.string
-        }
-
-        /// Two codes are known; with any other, or none, an empty list is indeterminate.
-        func result(of name: Name) -> UpstreamResult {
-            switch emptyCode {
-            case "DomainNotExist": list.negative(.nameError, name)
-            case "RRNotExist": list.negative(.noError, name)
-            default: list.result(of: name)
-            }
-        }
-    }
-
-    let host: String
-    /// By type; a type that was not queried is missing.
-    private(set) var families: [RecordType: Family] = [:]
-
-    /// Those of `{"answers":[…]}`.
-    static func all(_ json: JSONNode?) throws(JSONError) -> [AliyunV2Answer] {
-        _ = try json?.members()
+extension JSONNode {
+    /// Those of `{"answers":[…]}`, as results for a name.
+    fileprivate func aliyunAnswers(for name: Name) throws(JSONError) -> [AliyunV2Answer] {
+        _ = try members()
         var answers: [AliyunV2Answer] = []
-        for answer in try json?["answers"]?.elements() ?? [] { answers.append(try AliyunV2Answer(answer)) }
+        for answer in try self["answers"]?.elements() ?? [] {
+            _ = try answer.members()
+            var families: [RecordType: UpstreamResult] = [:]
+            let host = try answer["dn"]?.text() ?? ""
+            for (key, type) in [("v4", RecordType.a), ("v6", .aaaa)] {
+                if let family = answer[key] { families[type] = try family.aliyunResult(type, name) }
+            }
+            answers.append((host, families))
+        }
         return answers
     }
 
-    private init(_ json: JSONNode) throws(JSONError) {
-        _ = try json.members()
-        host = try json["dn"]?.text() ?? ""
-        for (key, type) in [("v4", RecordType.a), ("v6", .aaaa)] {
-            if let family = json[key] { families[type] = try Family(family, of: type) }
+    /// The result of one family. Two codes are known; with any other, or none, an empty list is indeterminate.
+    private func aliyunResult(_ type: RecordType, _ name: Name) throws(JSONError) -> UpstreamResult {
+        _ = try members()
+        let list = try AddressList(self["ips"], of: type, ttl: try self["ttl"]?.number() ?? 0)
+        let hasList = try self["ips"]?.elements().isEmpty == false
+        return switch hasList ? nil : self["no_ip_code"]?.string {
+        case "DomainNotExist": list.negative(.nameError, name)
+        case "RRNotExist": list.negative(.noError, name)
+        default: list.result(of: name)
         }
     }
 }

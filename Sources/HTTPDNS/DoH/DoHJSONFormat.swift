@@ -49,7 +49,7 @@ public struct DoHJSONFormat: ProviderFormat {
 
     private func message(in response: HTTPResponse) throws(UpstreamFailure) -> Message {
         let reply = try response.json(or: failure(of: response, code: nil)) { json throws(JSONError) in
-            try DoHJSONReply(json)
+            try DoHJSONReply.read(json)
         }
         guard response.isSuccess else { throw failure(of: response, code: reply.code) }
         if let message = reply.message { return message }
@@ -77,43 +77,34 @@ public struct DoHJSONFormat: ProviderFormat {
 /// One reader for all dialects. They differ: `Question` is a list, at AliDNS an object; names end with a dot or not;
 /// `Comment` is a text, at Cloudflare a list of texts; AdGuard leaves `Status` out of answers. Members that are not
 /// used here are skipped, whatever they contain.
-private struct DoHJSONReply {
+private enum DoHJSONReply {
     /// Types whose records are read from `Answer`: addresses and aliases.
     private static let answerTypes: Set<RecordType> = [.a, .aaaa, .cname, .dname]
 
-    private let status: OutsideNumber?
-    private let isTruncated: Bool
-    private var questions: [Question] = []
-    private let answers: [Record]
-    private let authorities: [Record]
-    /// The error code, if the body is an error of AliDNS.
-    let code: String?
-
-    init(_ json: JSONNode) throws(JSONError) {
+    /// The response as a DNS message, nil with an invalid status, or with neither a status nor an answer; and the error code,
+    /// if the body is an error of AliDNS.
+    static func read(_ json: JSONNode) throws(JSONError) -> (message: Message?, code: String?) {
         let status = json["Status"]
-        self.status = status?.integer
         // An invalid status must not count as missing.
-        if let status, self.status == nil { throw status.fault(.badValue) }
-        isTruncated = try json["TC"]?.boolean() ?? false
-        answers = try Self.records(json["Answer"]) { Self.answerTypes.contains($0) }
-        authorities = try Self.records(json["Authority"]) { $0 == .soa }
-        code = json["code"]?.string
-        guard let question = json["Question"] else { return }
-        let all = if case .array(let elements) = question.content { elements } else { [question] }
-        for one in all {
-            guard let name = try one.recordName(), let type = one.recordType else { throw one.fault(.badValue) }
-            questions.append(Question(name: name, type: type))
+        if let status, status.integer == nil { throw status.fault(.badValue) }
+        var message = Message(flags: .response)
+        if try json["TC"]?.boolean() ?? false { message.flags.insert(.truncated) }
+        message.answers = try records(json["Answer"]) { answerTypes.contains($0) }
+        message.authorities = try records(json["Authority"]) { $0 == .soa }
+        let error = json["code"]?.string
+        if let question = json["Question"] {
+            let all = if case .array(let elements) = question.content { elements } else { [question] }
+            for one in all {
+                guard let name = try one.recordName(), let type = one.recordType else { throw one.fault(.badValue) }
+                message.questions.append(Question(name: name, type: type))
+            }
         }
-    }
-
-    /// The response as a DNS message; nil with an invalid status, or with neither a status nor an answer.
-    var message: Message? {
-        guard let code = (status ?? (answers.isEmpty ? nil : 0))?.within(0...UInt16(0xfff)) else { return nil }
-        var message = Message(
-            flags: [.response, HeaderFlags(rawValue: code & 15)], questions: questions, answers: answers,
-            authorities: authorities, edns: EDNS(extendedResponseCode: UInt8(code >> 4)))
-        if isTruncated { message.flags.insert(.truncated) }
-        return message
+        guard let code = (status?.integer ?? (message.answers.isEmpty ? nil : 0))?.within(0...UInt16(0xfff)) else {
+            return (nil, error)
+        }
+        message.flags.insert(HeaderFlags(rawValue: code & 15))
+        message.edns = EDNS(extendedResponseCode: UInt8(code >> 4))
+        return (message, error)
     }
 
     /// Reads a section; records of types that are not `wanted` are skipped.

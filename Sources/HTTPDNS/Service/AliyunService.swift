@@ -104,7 +104,7 @@ private struct AliyunServiceForm: ServiceForm {
             writer.member("ips", families.first { $0.type == .a }?.found?.texts ?? [])
             if let v6 = families.first(where: { $0.type == .aaaa })?.found { writer.member("ipsv6", v6.texts) }
             writer.member("ttl", ttl)
-            if known.contains(where: { $0.absence == nil }) { writer.member("origin_ttl", ttl) }
+            if known.contains(where: { !$0.addresses.isEmpty }) { writer.member("origin_ttl", ttl) }
             writer.member("client_ip", client.description)
         }
     }
@@ -135,7 +135,7 @@ private struct AliyunServiceForm: ServiceForm {
         writer.member("ips", found.texts)
         writer.member("type", type.rawValue)
         writer.member("ttl", found.ttl)
-        if found.absence == nil { writer.member("origin_ttl", found.ttl) }
+        if !found.addresses.isEmpty { writer.member("origin_ttl", found.ttl) }
     }
 }
 

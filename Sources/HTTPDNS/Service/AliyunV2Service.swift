@@ -123,10 +123,8 @@ private struct AliyunV2ServiceForm: ServiceForm {
     private static func write(_ found: ServiceAddresses, to writer: inout JSONWriter) {
         writer.member("ips", found.texts)
         writer.member("ttl", found.ttl)
-        switch found.absence {
-        case .noRecord: writer.member("no_ip_code", "RRNotExist")
-        case .noName: writer.member("no_ip_code", "DomainNotExist")
-        case .unstated, nil: break
+        if let denial = found.denial {
+            writer.member("no_ip_code", denial == .noError ? "RRNotExist" : "DomainNotExist")
         }
     }
 }

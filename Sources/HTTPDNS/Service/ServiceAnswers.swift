@@ -26,15 +26,6 @@ struct ServiceAnswers {
 
 /// The addresses of one name and family, or why there are none.
 struct ServiceAddresses {
-    enum Absence {
-        /// The name exists and has no address of this family.
-        case noRecord
-        /// The name does not exist.
-        case noName
-        /// Not said.
-        case unstated
-    }
-
     /// The TTL, in seconds, of a name that the account may not ask for: the vendor's for names that it does not know.
     private static let unknownTTL: UInt32 = 300
     /// The TTL, in seconds, of a negative answer without SOA record.
@@ -43,13 +34,14 @@ struct ServiceAddresses {
     let addresses: [IPAddress]
     /// In seconds, at least 1: clients take 0 for none, and use one of their own.
     let ttl: UInt32
-    /// Why there are no addresses; nil when there are.
-    let absence: Absence?
+    /// Why there are no addresses: NOERROR where the name has none of this family, NXDOMAIN where it does not exist; nil when
+    /// that is not said, or there are addresses.
+    let denial: ResponseCode?
 
-    static let unknownName = ServiceAddresses([], unknownTTL, .unstated)
+    static let unknownName = ServiceAddresses([], unknownTTL, nil)
 
-    private init(_ addresses: [IPAddress], _ ttl: UInt32, _ absence: Absence?) {
-        (self.addresses, self.ttl, self.absence) = (addresses, max(ttl, 1), absence)
+    private init(_ addresses: [IPAddress], _ ttl: UInt32, _ denial: ResponseCode?) {
+        (self.addresses, self.ttl, self.denial) = (addresses, max(ttl, 1), denial)
     }
 
     /// Nil for a response that is neither an answer nor a negative answer.
@@ -59,8 +51,7 @@ struct ServiceAddresses {
         case .noError where !addresses.isEmpty:
             // A chain of aliases lives as long as its shortest link.
             self.init(addresses, message.answers.map(\.ttl).min() ?? 0, nil)
-        case .noError: self.init([], Self.negativeTTL(message), .noRecord)
-        case .nameError: self.init([], Self.negativeTTL(message), .noName)
+        case .noError, .nameError: self.init([], Self.negativeTTL(message), message.responseCode)
         default: return nil
         }
     }

@@ -192,7 +192,7 @@ public struct TencentScheduleFormat: ScheduleFormat {
         guard !addresses.isEmpty else { throw .unusable("the reply names no address") }
         let stated = fields["ttl"].flatMap { OutsideNumber(digits: $0)?.within(Self.minutes.valid) }
         return AddressSchedule(
-            addresses.prefix(AddressSchedule.limit).map { .init($0) },
+            addresses.prefix(AddressSchedule.limit).map { AddressAndPort($0, port: 0) },
             lifetime: .seconds(60 * (stated ?? Self.minutes.usual)))
     }
 }

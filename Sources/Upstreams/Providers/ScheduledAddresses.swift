@@ -209,7 +209,7 @@ final class ScheduledAddresses {
         let places = schedule.places.filter {
             $0.address.mayBeNamed(byPrivate: !startup.ip.isRouted, byLoopback: startup.ip.isLoopback)
         }
-        let usable = Self.first(places.map { SocketAddress($0.address, port: $0.port ?? port) })
+        let usable = Self.first(places.map { SocketAddress($0.address, port: $0.port == 0 ? port : $0.port) })
         return usable.isEmpty ? nil : usable
     }
 

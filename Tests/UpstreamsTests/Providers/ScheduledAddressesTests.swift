@@ -87,7 +87,7 @@ private final class OutcomeList: Sendable {
         return (addresses, seen)
     }
 
-    private func named(_ texts: String..., port: UInt16? = nil, lifetime: Duration? = nil) -> ScheduleOutcome {
+    private func named(_ texts: String..., port: UInt16 = 0, lifetime: Duration? = nil) -> ScheduleOutcome {
         .success(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: port) }, lifetime: lifetime))
     }
 
@@ -251,7 +251,7 @@ private final class OutcomeList: Sendable {
     /// The addresses used of those that `startup` returns.
     @Loop private func used(_ texts: [String], namedBy startup: String) async -> [String] {
         let (addresses, seen) = make([startup])
-        format.usual = .success(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0) }))
+        format.usual = .success(AddressSchedule(texts.compactMap { IPAddress($0) }.map { .init($0, port: 0) }))
         addresses.start()
         await pass(.zero, addresses)
         return seen.addresses.first ?? []
