@@ -21,14 +21,6 @@ final class HTTP1Session: HTTPSession {
         case rest
     }
 
-    /// What a header says of the end of the reply.
-    private struct Framing {
-        var length: Int?
-        var isChunked = false
-        /// Whether another request may follow on the connection.
-        var persists = true
-    }
-
     /// The most bytes of the line before a chunk: its size, and perhaps an extension.
     private static let chunkLine = 256
     private static let start = Array("HTTP/1.".utf8)
@@ -39,7 +31,10 @@ final class HTTP1Session: HTTPSession {
     /// The request under way.
     private var stream: HTTPStream?
     private var part = Part.nothing
-    private var framing = Framing()
+    /// What the header says of the end of the reply.
+    private var (bodyLength, isChunked): (Int?, Bool) = (nil, false)
+    /// Whether another request may follow on the connection.
+    private var persists = true
     /// The beginning of a line whose end has not come.
     private var line: [UInt8] = []
     private var unsent: [UInt8] = []
@@ -125,7 +120,7 @@ final class HTTP1Session: HTTPSession {
         ended.append((stream, code))
         self.stream = nil
         part = .nothing
-        if code != .none || !framing.persists { isOver = true }
+        if code != .none || !persists { isOver = true }
     }
 
     private func complete(_ stream: HTTPStream) {
@@ -172,7 +167,7 @@ final class HTTP1Session: HTTPSession {
             guard line.count >= 12, line[8] == 0x20, line.count == 12 || line[12] == 0x20 else {
                 return stream.fail(Self.noHTTP)
             }
-            framing = Framing(persists: line[7] != UInt8(ascii: "0"))
+            (bodyLength, isChunked, persists) = (nil, false, line[7] != UInt8(ascii: "0"))
             part = .fields
             return unsafe line[9..<12].withUnsafeBytes { unsafe stream.begin(status: $0, length: line.count, at: now) }
         case .fields:
@@ -206,15 +201,15 @@ final class HTTP1Session: HTTPSession {
             switch String(decoding: line[..<colon], as: UTF8.self).lowercased() {
             case "content-length":
                 guard words.count == 1, let length = OutsideNumber(digits: words[0])?.clamped(to: 0...Int.max),
-                    framing.length ?? length == length
+                    bodyLength ?? length == length
                 else { return stream.fail(Self.noHTTP) }
-                framing.length = length
+                bodyLength = length
             case "transfer-encoding":
-                guard words == ["chunked"], !framing.isChunked else { return stream.fail(Self.noHTTP) }
-                framing.isChunked = true
+                guard words == ["chunked"], !isChunked else { return stream.fail(Self.noHTTP) }
+                isChunked = true
             case "connection":
-                if words.contains("close") { framing.persists = false }
-                if words.contains("keep-alive") { framing.persists = true }
+                if words.contains("close") { persists = false }
+                if words.contains("keep-alive") { persists = true }
             default: break
             }
         }
@@ -234,15 +229,15 @@ final class HTTP1Session: HTTPSession {
         stream.endHeader()
         if stream.status == 204 || stream.status == 304 {
             complete(stream)
-        } else if framing.isChunked {
+        } else if isChunked {
             // With a length besides, another server on the way may take another end for the reply's.
-            if framing.length != nil { framing.persists = false }
+            if bodyLength != nil { persists = false }
             part = .chunkSize
-        } else if let length = framing.length {
+        } else if let length = bodyLength {
             guard length <= bodyLimit else { return stream.fail(.tooLarge) }
             if length == 0 { complete(stream) } else { part = .body(length, isChunk: false) }
         } else {
-            framing.persists = false
+            persists = false
             part = .rest
         }
         return true

@@ -133,7 +133,9 @@ public final class LocalDNS: Upstream {
         asked.deadline = min(asked.deadline, clock.now + timeout)
         let lookup = LocalDNSLookup(asked, environment, at: candidates)
         lookups[ObjectIdentifier(lookup)] = lookup
-        lookup.onAnswer = { [self, asked = lookup.question] in answered($0, asked, for: question.holder) }
+        lookup.onAnswer = { [self, asked = lookup.question, holder = question.holder] in
+            answered($0, asked, for: holder)
+        }
         lookup.onDoubt = { [self] in doubted($0, since: $1) }
         lookup.start()
         for server in servers where !isLooping(server) { probes(of: server).beginDue(while: question) }

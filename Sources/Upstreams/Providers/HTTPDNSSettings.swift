@@ -12,44 +12,29 @@ public struct HTTPDNSSettings: Sendable {
     /// The host of the configured URL: a name, or an address as text.
     public var host: String
     /// Where to connect, in this order. Empty: `host` if that is an address; else it is looked up (https only).
-    public var addresses: [SocketAddress]
+    public var addresses: [SocketAddress] = []
     /// How the service is asked for its addresses; nil: it is not. Ignored over http.
     public var schedule: ScheduleSettings?
     /// Suffixes of the names that are sent to it; empty: every name.
-    public var names: [Name]
-    public var clientSubnet: ReportedNetwork
+    public var names: [Name] = []
+    public var clientSubnet = ReportedNetwork.off
     /// The most calls in one day, and in one month (UTC); 0: no limit.
-    public var dailyLimit: Int
-    public var monthlyLimit: Int
+    public var dailyLimit = 0
+    public var monthlyLimit = 0
     /// As how many an answer with addresses is billed; 0: the vendor bills none.
-    public var unitsOfAnswer: Int
+    public var unitsOfAnswer = 0
     /// The silence after which an address is probed, and the most time for that.
-    public var timeout: Duration
+    public var timeout: Duration = .milliseconds(900)
     /// Whether it may be queried as a hedge for another provider that is slow.
-    public var mayHedge: Bool
+    public var mayHedge = true
     /// Goes with each request; nil: none.
     public var mark: LoopMark?
 
-    public init(
-        name: String, format: any ProviderFormat, origin: HTTPOrigin, host: String,
-        addresses: [SocketAddress] = [], schedule: ScheduleSettings? = nil, names: [Name] = [],
-        clientSubnet: ReportedNetwork = .off, dailyLimit: Int = 0, monthlyLimit: Int = 0, unitsOfAnswer: Int = 0,
-        timeout: Duration = .milliseconds(900), mayHedge: Bool = true, mark: LoopMark? = nil
-    ) {
+    public init(name: String, format: any ProviderFormat, origin: HTTPOrigin, host: String) {
         self.name = name
         self.format = format
         self.origin = origin
         self.host = host
-        self.addresses = addresses
-        self.schedule = schedule
-        self.names = names
-        self.clientSubnet = clientSubnet
-        self.dailyLimit = dailyLimit
-        self.monthlyLimit = monthlyLimit
-        self.unitsOfAnswer = unitsOfAnswer
-        self.timeout = timeout
-        self.mayHedge = mayHedge
-        self.mark = mark
     }
 
     /// The name that probes query: chosen by the configuration, never by a client, and always answerable.

@@ -212,14 +212,11 @@ protocol RedisChannel: AnyObject {
     func close()
 }
 
-/// What a connection tells its owner.
-struct RedisChannelEvents {
-    /// Called with each reply that answers no command.
-    let publish: @Loop (RedisReply) -> Void
-    /// Called once when it has ended by itself: with the reason, and whether that is a failure. It is none when no reply
-    /// was awaited, for servers close idle connections.
-    let end: @Loop (_ reason: String, _ hasFailed: Bool) -> Void
-}
+/// What a connection tells its owner: each reply that answers no command, and once that it has ended by itself, with the
+/// reason, and whether that is a failure. It is none when no reply was awaited, for servers close idle connections.
+typealias RedisChannelEvents = (
+    publish: @Loop (RedisReply) -> Void, end: @Loop (_ reason: String, _ hasFailed: Bool) -> Void
+)
 
 /// Where a Redis is, and how it is asked.
 public struct RedisSettings: Hashable, Sendable {
@@ -232,27 +229,17 @@ public struct RedisSettings: Hashable, Sendable {
 
     public var place: Place
     /// Empty: the server's default user.
-    public var user: String
+    public var user = ""
     /// Nil: none is sent.
     public var password: Secret?
     /// The number of the database, which the server counts from 0.
-    public var database: Int
+    public var database = 0
     /// A PEM file of trust anchors; empty: the system's.
-    public var caFile: String
+    public var caFile = ""
     /// How long one look-up may take.
-    public var timeout: Duration
+    public var timeout: Duration = .milliseconds(50)
 
-    public init(
-        place: Place, user: String = "", password: Secret? = nil, database: Int = 0, caFile: String = "",
-        timeout: Duration = .milliseconds(50)
-    ) {
-        self.place = place
-        self.user = user
-        self.password = password
-        self.database = database
-        self.caFile = caFile
-        self.timeout = timeout
-    }
+    public init(place: Place) { self.place = place }
 
     /// The commands that every connection begins with.
     var greeting: [RedisCommand] {

@@ -114,9 +114,10 @@ final class RedisLink {
         do throws(UpstreamFailure) {
             let made = try makeChannel(
                 address,
-                RedisChannelEvents(
+                (
                     publish: { [weak self] in self?.onPublished?($0) },
-                    end: { [weak self] in self?.ended($0, hasFailed: $1) }))
+                    end: { [weak self] in self?.ended($0, hasFailed: $1) }
+                ))
             connection = made
             return made
         } catch {

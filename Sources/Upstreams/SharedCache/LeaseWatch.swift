@@ -7,30 +7,10 @@ final class LeaseWatch {
     /// Called when whatever is published from now on is reported, and with each that is published.
     typealias Act = @Loop (_ isPublished: Bool) -> Void
 
-    /// One question that waits, until `cancel()`.
-    @Loop
-    final class Waiter: Cancellable {
-        fileprivate let channel: [UInt8]
-        private var act: Act?
-        private weak var watch: LeaseWatch?
-
-        fileprivate init(_ channel: [UInt8], on watch: LeaseWatch, _ act: @escaping Act) {
-            self.channel = channel
-            self.watch = watch
-            self.act = act
-        }
-
-        fileprivate func report(isPublished: Bool) { act?(isPublished) }
-
-        func cancel() {
-            guard act != nil else { return }
-            act = nil
-            watch?.remove(self)
-        }
-    }
-
     private let link: RedisLink
-    private var channels: [[UInt8]: (isSubscribed: Bool, waiters: [Waiter])] = [:]
+    /// Of each channel those that wait, by their numbers.
+    private var channels: [[UInt8]: (isSubscribed: Bool, waiters: [Int: Act])] = [:]
+    private var lastNumber = 0
 
     init(_ link: RedisLink) {
         self.link = link
@@ -40,27 +20,27 @@ final class LeaseWatch {
     }
 
     /// Waits for what is published on a channel; nil when there is no connection. Mostly `act` is called later, and never
-    /// after the waiter's `cancel()`.
-    func wait(on channel: [UInt8], _ act: @escaping Act) -> Waiter? {
+    /// after the end of the wait, which has this number.
+    func wait(on channel: [UInt8], _ act: @escaping Act) -> Int? {
         guard let connection = link.usable() else { return nil }
-        let waiter = Waiter(channel, on: self, act)
-        var entry = channels[channel] ?? (false, [])
+        var entry = channels[channel] ?? (false, [:])
         // The replies are lists, and come as what is published does; only a refusal would come here.
         guard !entry.waiters.isEmpty || connection.sendWithoutReply(RedisCommand("SUBSCRIBE", channel)) else {
             return nil
         }
-        entry.waiters.append(waiter)
+        lastNumber += 1
+        entry.waiters[lastNumber] = act
         channels[channel] = entry
+        let number = lastNumber
         if entry.isSubscribed { act(false) }
-        return waiter
+        return number
     }
 
-    private func remove(_ waiter: Waiter) {
-        guard var entry = channels[waiter.channel] else { return }
-        entry.waiters.removeAll { $0 === waiter }
-        guard entry.waiters.isEmpty else { return channels[waiter.channel] = entry }
-        channels[waiter.channel] = nil
-        _ = link.usable()?.sendWithoutReply(RedisCommand("UNSUBSCRIBE", waiter.channel))
+    func endWait(_ number: Int, on channel: [UInt8]) {
+        guard channels[channel]?.waiters.removeValue(forKey: number) != nil else { return }
+        guard channels[channel]?.waiters.isEmpty == true else { return }
+        channels[channel] = nil
+        _ = link.usable()?.sendWithoutReply(RedisCommand("UNSUBSCRIBE", channel))
     }
 
     private func received(_ reply: RedisReply) {
@@ -77,7 +57,8 @@ final class LeaseWatch {
     }
 
     private func report(isPublished: Bool, on channel: [UInt8]) {
-        for waiter in channels[channel]?.waiters ?? [] { waiter.report(isPublished: isPublished) }
+        let waiting = channels[channel]?.waiters.keys.sorted() ?? []
+        for number in waiting { channels[channel]?.waiters[number]?(isPublished) }
     }
 
     func close() { link.shutDown() }

@@ -31,7 +31,8 @@ final class RedisLookup: SharedLookup {
     private var hasLease = false
     /// Only while another server has the lease.
     private var timer: LoopTimer?
-    private var waiter: LeaseWatch.Waiter?
+    /// Its number in `store.leases`.
+    private var waiter: Int?
     /// Whether the server that had the lease is done.
     private var isPublished = false
     /// The number of the last read: an earlier one that finds nothing says nothing any more.
@@ -139,7 +140,7 @@ final class RedisLookup: SharedLookup {
 
     private func endWait() {
         timer.take()?.cancel()
-        waiter.take()?.cancel()
+        if let waiter = waiter.take() { store.leases.endWait(waiter, on: channel) }
     }
 
     func share(_ answer: Answer, _ type: RecordType, of provider: Int, from server: String) {

@@ -35,12 +35,17 @@ extension HTTPDNSSettings {
                 hosts: isSecure && !certified.isEmpty ? certified : [host],
                 basePath: entry.type.urlIsWhole ? "" : entry.url.path, caFile: entry.caFile,
                 pins: entry.pins, proxy: proxy),
-            host: host,
-            addresses: entry.addresses.map { SocketAddress($0.address, port: $0.port) },
-            schedule: entry.schedule, names: entry.names,
-            clientSubnet: entry.clientSubnet, dailyLimit: entry.dailyLimit,
-            monthlyLimit: entry.monthlyLimit, unitsOfAnswer: entry.unitsOfAnswer, timeout: entry.timeout,
-            mayHedge: entry.hedge, mark: mark)
+            host: host)
+        addresses = entry.addresses.map { SocketAddress($0.address, port: $0.port) }
+        schedule = entry.schedule
+        names = entry.names
+        clientSubnet = entry.clientSubnet
+        dailyLimit = entry.dailyLimit
+        monthlyLimit = entry.monthlyLimit
+        unitsOfAnswer = entry.unitsOfAnswer
+        timeout = entry.timeout
+        mayHedge = entry.hedge
+        self.mark = mark
     }
 }
 
@@ -229,10 +234,13 @@ extension SharedStoreSettings {
             case .host(let host, let port, let usesTLS): .host(host.description, port: port, usesTLS: usesTLS)
             case .path(let path): .path(path)
             }
+        var redis = RedisSettings(place: place)
+        redis.user = url.user
+        redis.password = url.password
+        redis.database = url.database
+        redis.caFile = shared.caFile
+        redis.timeout = shared.timeout
         self.init(
-            redis: RedisSettings(
-                place: place, user: url.user, password: url.password, database: url.database, caFile: shared.caFile,
-                timeout: shared.timeout),
-            key: key, prefix: shared.prefix, takesLease: shared.lease, countsCalls: shared.limits)
+            redis: redis, key: key, prefix: shared.prefix, takesLease: shared.lease, countsCalls: shared.limits)
     }
 }

@@ -74,10 +74,11 @@ struct HTTPDNSProviderTests {
         limit: Int = 0, units: Int = 0, paths: NetworkPaths = NetworkPaths(), events: EventList? = nil,
         time: @escaping @Sendable () -> Int64 = { 1_700_000_000 }
     ) async -> HTTPDNSProvider {
-        let settings = HTTPDNSSettings(
+        var settings = HTTPDNSSettings(
             name: "plain", format: format,
-            origin: HTTPOrigin(scheme: scheme, port: port ?? server.address.port, hosts: [host]), host: host,
-            addresses: addresses, dailyLimit: limit, unitsOfAnswer: units, timeout: timeout)
+            origin: HTTPOrigin(scheme: scheme, port: port ?? server.address.port, hosts: [host]), host: host)
+        (settings.addresses, settings.timeout) = (addresses, timeout)
+        (settings.dailyLimit, settings.unitsOfAnswer) = (limit, units)
         let nobody = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
         return await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: bootstrap ?? nobody), paths: paths,

@@ -28,13 +28,14 @@ struct HostSourcesTests {
     @Loop private func provider(
         _ name: String = "known", host: String = "127.0.0.1", names: [Name] = [], timeout: Duration = .patience
     ) -> HTTPDNSProvider {
-        HTTPDNSProvider(
-            HTTPDNSSettings(
-                name: name, format: AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto()),
-                origin: HTTPOrigin(
-                    scheme: host == "127.0.0.1" ? .http : .https, port: server.address.port, hosts: [host]),
-                host: host, names: names, timeout: timeout),
-            loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: localDNS),
+        var settings = HTTPDNSSettings(
+            name: name, format: AliyunFormat(account: "139450", secret: nil, crypto: OpenSSLCrypto()),
+            origin: HTTPOrigin(
+                scheme: host == "127.0.0.1" ? .http : .https, port: server.address.port, hosts: [host]),
+            host: host)
+        (settings.names, settings.timeout) = (names, timeout)
+        return HTTPDNSProvider(
+            settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: localDNS),
             timeOfDay: { 1_700_000_000 })
     }
 

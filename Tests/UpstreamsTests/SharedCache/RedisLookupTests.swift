@@ -129,8 +129,10 @@ extension SharedStore {
     @Loop
     static func test(at path: String) throws -> SharedStore {
         let silent = FakeUpstream("localdns", .silence, clock: ManualClock())
+        var redis = RedisSettings(place: .path(path))
+        redis.timeout = .patience
         let settings = SharedStoreSettings(
-            redis: RedisSettings(place: .path(path), timeout: .patience),
+            redis: redis,
             key: Secret(String(repeating: "5a", count: 32)), prefix: "test:", takesLease: true, countsCalls: true)
         let store = SharedStore(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: silent), paths: NetworkPaths(),

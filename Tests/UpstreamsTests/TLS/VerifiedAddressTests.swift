@@ -26,10 +26,11 @@ struct VerifiedAddressTests {
         good = SocketAddress(HTTPFixture.loopback, port: nginx.address.port)
         forged = try (0..<3).map { _ in SocketAddress(HTTPFixture.loopback, port: try FreePort.next()) }
         let silent = FakeUpstream("bootstrap", .failure(.timeout), clock: ManualClock())
-        let settings = HTTPDNSSettings(
+        var settings = HTTPDNSSettings(
             name: "service", format: PlainFormat(),
             origin: HTTPOrigin(scheme: .https, hosts: ["service.example"], caFile: certificates.authority),
-            host: "service.example", timeout: .patience)
+            host: "service.example")
+        settings.timeout = .patience
         upstream = await HTTPDNSProvider(
             settings, loop: LoopRunner.shared.loop, bootstrap: HostSources(localDNS: silent),
             timeOfDay: { 1_700_000_000 })
