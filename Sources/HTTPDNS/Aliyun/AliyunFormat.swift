@@ -21,7 +21,7 @@ public struct AliyunFormat: ProviderFormat {
     }
 
     public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
-        let host = try HostText.of(question.name)
+        let host = try question.name.hostText()
         // Appended to one text: each interpolation would allocate.
         var target = ""
         target.reserveCapacity(base.utf8.count + host.utf8.count + Self.usualParameters)
@@ -49,7 +49,7 @@ public struct AliyunFormat: ProviderFormat {
             )
         }
         guard response.isSuccess, code == nil || host != nil else { throw response.aliyunFailure(code: code) }
-        guard let host, HostText.matches(host, question.name) else { throw .unusable("the reply is for another name") }
+        guard let host, question.name.isHost(host) else { throw .unusable("the reply is for another name") }
         var results = UpstreamResults()
         for type in question.types { results.add((type == .a ? ipv4 : ipv6).result(of: question.name), for: type) }
         return results

@@ -29,7 +29,7 @@ public struct AliyunV2Format: ProviderFormat {
     }
 
     public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
-        let (host, families) = (try HostText.of(question.name), try AddressFamilies(question.types).aliyunText)
+        let (host, families) = (try question.name.hostText(), try AddressFamilies(question.types).aliyunText)
         // The service takes an address: the first one of the network is sent.
         let client = question.clientNetwork?.address.description
         var parameters: [AliyunV2Signature.Parameter] = [("id", account), ("m", String(mode))]
@@ -64,7 +64,7 @@ public struct AliyunV2Format: ProviderFormat {
         }
         guard response.isSuccess, code == "success" else { throw response.aliyunFailure(code: code) }
         let answers = try answers(in: data, mode, for: question.name)
-        guard answers.allSatisfy({ HostText.matches($0.host, question.name) }) else {
+        guard answers.allSatisfy({ question.name.isHost($0.host) }) else {
             throw .unusable("the reply is for another name")
         }
         var results = UpstreamResults()

@@ -3,7 +3,7 @@ public import DNSWire
 /// DNS over HTTPS with responses in JSON, the format of Google, Cloudflare, AliDNS and DNSPod: A and AAAA, one per
 /// call.
 ///
-/// All four accept the same form of request; their responses differ, see `DoHJSONReply`. Sources:
+/// All four accept the same form of request; their responses differ, see below. Sources:
 /// developers.google.com/speed/public-dns/docs/doh/json,
 /// developers.cloudflare.com/1.1.1.1/encryption/dns-over-https/make-api-requests/dns-json,
 /// www.alibabacloud.com/help/en/dns/httpdns-doh-json-api; DNSPod has no page of its own.
@@ -26,7 +26,7 @@ public struct DoHJSONFormat: ProviderFormat {
 
     public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
         let type = try Self.question(question).type
-        let host = try HostText.of(question.name)
+        let host = try question.name.hostText()
         var target = "\(path)?name=\(TextEncoding.percent(host))&type=\(type)"
         if question.checkingDisabled { target += "&cd=1" }
         if let subnet = question.clientNetwork {
@@ -49,7 +49,7 @@ public struct DoHJSONFormat: ProviderFormat {
 
     private func message(in response: HTTPResponse) throws(UpstreamFailure) -> Message {
         let reply = try response.json(or: failure(of: response, code: nil)) { json throws(JSONError) in
-            try DoHJSONReply.read(json)
+            try Self.read(json)
         }
         guard response.isSuccess else { throw failure(of: response, code: reply.code) }
         if let message = reply.message { return message }
@@ -72,18 +72,18 @@ public struct DoHJSONFormat: ProviderFormat {
     }
 }
 
-/// The body of a DoH response in JSON.
-///
-/// One reader for all dialects. They differ: `Question` is a list, at AliDNS an object; names end with a dot or not;
-/// `Comment` is a text, at Cloudflare a list of texts; AdGuard leaves `Status` out of answers. Members that are not
-/// used here are skipped, whatever they contain.
-private enum DoHJSONReply {
+// The body of a DoH response in JSON: one reader for all dialects.
+//
+// They differ: `Question` is a list, at AliDNS an object; names end with a dot or not; `Comment` is a text, at Cloudflare a
+// list of texts; AdGuard leaves `Status` out of answers. Members that are not used here are skipped, whatever they contain.
+
+extension DoHJSONFormat {
     /// Types whose records are read from `Answer`: addresses and aliases.
     private static let answerTypes: Set<RecordType> = [.a, .aaaa, .cname, .dname]
 
     /// The response as a DNS message, nil with an invalid status, or with neither a status nor an answer; and the error code,
     /// if the body is an error of AliDNS.
-    static func read(_ json: JSONNode) throws(JSONError) -> (message: Message?, code: String?) {
+    private static func read(_ json: JSONNode) throws(JSONError) -> (message: Message?, code: String?) {
         let status = json["Status"]
         // An invalid status must not count as missing.
         if let status, status.integer == nil { throw status.fault(.badValue) }

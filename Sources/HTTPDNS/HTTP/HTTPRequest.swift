@@ -105,15 +105,15 @@ extension UpstreamFailure {
     }
 }
 
-/// A name in the form of the proprietary services: letters, digits, hyphens and underscores between dots.
-///
-/// Aliyun's SDKs check the same before a request; for any other byte the service would return `InvalidHost`.
-enum HostText {
+// Names in the form of the proprietary services: letters, digits, hyphens and underscores between dots. Aliyun's SDKs check
+// the same before a request; for any other byte the service would return `InvalidHost`.
+
+extension Name {
     /// The text without the final dot; throws for the root, for other bytes, and for text that is an address.
-    static func of(_ name: Name) throws(UpstreamFailure) -> String {
-        guard !name.isRoot else { throw .rejected("the root is no host name") }
-        var bytes = Array(name.wire[1..<(name.wire.count - 1)])
-        var length = Int(name.wire[0])
+    func hostText() throws(UpstreamFailure) -> String {
+        guard !isRoot else { throw .rejected("the root is no host name") }
+        var bytes = Array(wire[1..<(wire.count - 1)])
+        var length = Int(wire[0])
         for index in bytes.indices {
             if index == length {
                 length += 1 + Int(bytes[index])
@@ -129,12 +129,11 @@ enum HostText {
         return text
     }
 
-    /// Whether a service's text is `name`, regardless of letter case and a final dot.
-    static func matches(_ text: String, _ name: Name) -> Bool { repeats(text, name) || (try? Name(text)) == name }
+    /// Whether a service's text is this name, regardless of letter case and a final dot.
+    func isHost(_ text: String) -> Bool { isRepeated(by: text) || (try? Name(text)) == self }
 
     /// Whether a text is identical to the name, the usual case.
-    private static func repeats(_ text: String, _ name: Name) -> Bool {
-        let wire = name.wire
+    private func isRepeated(by text: String) -> Bool {
         guard text.utf8.count == wire.count - 2 else { return false }
         var (index, length) = (1, 1 + Int(wire[0]))
         for byte in text.utf8 {

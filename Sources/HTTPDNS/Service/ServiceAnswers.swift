@@ -72,7 +72,7 @@ struct ServiceHost: Sendable {
 
     /// Nil for text that is no host name.
     init?(_ text: some StringProtocol) {
-        guard let name = try? Name(text), (try? HostText.of(name)) != nil else { return nil }
+        guard let name = try? Name(text), (try? name.hostText()) != nil else { return nil }
         self.text = String(text)
         self.name = name
     }

@@ -30,7 +30,7 @@ public struct TencentFormat: ProviderFormat {
     public init(_ access: Access) { self.access = access }
 
     public func request(for question: UpstreamQuestion, at time: Int64) throws(UpstreamFailure) -> HTTPRequest {
-        let host = try HostText.of(question.name)
+        let host = try question.name.hostText()
         var target = "/d?dn=\(try sealed(host) ?? host)&\(access.parameters)"
         if case .token(_, let id) = access, !id.isEmpty { target += "&id=\(TextEncoding.percent(id))" }
         // The client's address at the end of the response shows that it is complete. Both SDKs request it too.
@@ -59,8 +59,8 @@ public struct TencentFormat: ProviderFormat {
     ) throws(UpstreamFailure) -> UpstreamResults {
         guard response.isSuccess else { throw response.failure() }
         // An empty body is not encrypted: the service has nothing for the name.
-        let body = TencentReply.trimmed(response.body[...])
-        return try TencentReply.results(body.isEmpty ? body : try access.box.opened(body), question)
+        let body = Self.trimmed(response.body[...])
+        return try Self.results(body.isEmpty ? body : try access.box.opened(body), question)
     }
 }
 
@@ -69,21 +69,21 @@ extension PayloadBox? {
     fileprivate func opened(_ body: ArraySlice<UInt8>) throws(UpstreamFailure) -> ArraySlice<UInt8> {
         guard let box = self else { return body }
         let text = try box.open(TextDecoding.hexadecimal(String(decoding: body, as: UTF8.self)))
-        return TencentReply.trimmed(text[...])
+        return TencentFormat.trimmed(text[...])
     }
 }
 
-/// The text of a Tencent response after decryption: one line such as
-/// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
-///
-/// The name is there because it is requested (`query=1`). After the bar comes the client's address, used only as a mark
-/// that the response is complete, since a truncated one may end in the middle of an address. With both families the
-/// IPv4 part comes first. `0` is a family without addresses. Source: cloud.tencent.com/document/product/379/54976, and
-/// the vendor's SDKs.
-enum TencentReply {
+// The text of a Tencent response after decryption: one line such as
+// `www.example.com.:192.0.2.1;192.0.2.2,60-2001:db8::1,120|203.0.113.7`.
+//
+// The name is there because it is requested (`query=1`). After the bar comes the client's address, used only as a mark
+// that the response is complete, since a truncated one may end in the middle of an address. With both families the
+// IPv4 part comes first. `0` is a family without addresses. The sources are those of the requests.
+
+extension TencentFormat {
     /// The results in `text`, which has no white space at its ends, for each type of the query that it covers. Throws for
     /// another name or none, for several lines, and for any other text.
-    static func results(
+    private static func results(
         _ text: ArraySlice<UInt8>, _ question: UpstreamQuestion
     ) throws(UpstreamFailure) -> UpstreamResults {
         guard !text.contains(UInt8(ascii: "\n")) else { throw unreadable }
@@ -110,14 +110,14 @@ enum TencentReply {
         _ line: ArraySlice<UInt8>, _ question: UpstreamQuestion
     ) throws(UpstreamFailure) -> [RecordType: AddressList] {
         if let dot = line.indices.first(where: { line[$0...].starts(with: ".:".utf8) }) {
-            guard HostText.matches(text(line[..<dot]), question.name) else {
+            guard question.name.isHost(text(line[..<dot])) else {
                 throw .unusable("the reply is for another name")
             }
             return try lists(line[(dot + 2)...], question.types)
         }
         // Without the separator of name and result a line can only be an empty result.
         let isNothing = line.elementsEqual("0".utf8) || line.elementsEqual("0-0".utf8)
-        guard isNothing || HostText.matches(text(line), question.name) else {
+        guard isNothing || question.name.isHost(text(line)) else {
             throw .unusable("the reply does not tell which name it is for")
         }
         return empty(question.types)
@@ -155,7 +155,7 @@ enum TencentReply {
     private static func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
     /// Removes white space at both ends.
-    static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    fileprivate static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let isBlank = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
         var bytes = bytes.drop(while: isBlank)
         while let last = bytes.last, isBlank(last) { bytes.removeLast() }
@@ -181,7 +181,7 @@ public struct TencentScheduleFormat: ScheduleFormat {
 
     public func schedule(in response: HTTPResponse) throws(UpstreamFailure) -> AddressSchedule? {
         guard response.isSuccess else { throw response.failure() }
-        let text = try access.box.opened(TencentReply.trimmed(response.body[...]))
+        let text = try access.box.opened(TencentFormat.trimmed(response.body[...]))
         var fields: [String: String] = [:]
         for field in String(decoding: text, as: UTF8.self).split(separator: "|") {
             let parts = field.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
