@@ -37,8 +37,7 @@ extension IPAddress {
         switch self {
         case .v4(0): .v4(0x7f00_0001)
         case .v6(0): .v6(1)
-        case .v6(let value) where value >> 32 == 0xffff: .v4(UInt32(truncatingIfNeeded: value))
-        default: self
+        default: mapped ?? self
         }
     }
 }

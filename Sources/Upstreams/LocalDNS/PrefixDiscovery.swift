@@ -18,16 +18,15 @@ public final class PrefixDiscovery {
     /// How long a look-up may take.
     static let timeout: Duration = .seconds(3)
 
-    /// Asks LocalDNS.
-    public typealias Ask = @Loop (UpstreamQuestion) async -> UpstreamReply
+    /// Begins to ask LocalDNS, as `Upstream.begin` does.
+    public typealias Ask = @Loop (UpstreamQuestion, @escaping @Loop (UpstreamReply) -> Void) -> any Cancellable
 
     /// What is known now; `.none` until `begin()`.
     public private(set) var translation = Translation.none
     private let clock: any LoopClock
     private let ask: Ask
     private let onChange: @Loop (Translation) -> Void
-    /// Counts what was begun: what an earlier look-up brings means nothing any more.
-    private var round = 0
+    private var lookup: (any Cancellable)?
     private var backoff: Backoff
     /// When the prefix in use is dropped unless it is confirmed before.
     private var end = Instant(nanoseconds: .min)
@@ -43,23 +42,17 @@ public final class PrefixDiscovery {
 
     /// Starts over without the prefix that was found, for another network or LocalDNS; ends where it is not wanted.
     public func begin(isWanted: Bool) {
-        round += 1
+        lookup.take()?.cancel()
         backoff.succeeded()
-        timer?.cancel()
-        timer = nil
+        timer.take()?.cancel()
         set(isWanted ? .awaited : .none)
         if isWanted { lookUp() }
     }
 
     private func lookUp() {
-        let round = round
-        Loop.spawn { [self] in
-            let question = UpstreamQuestion(
-                name: NetworkNames.ipv4Only, types: [.aaaa], deadline: clock.now + Self.timeout)
-            let result = await ask(question).results[.aaaa]
-            guard round == self.round else { return }
-            received(result)
-        }
+        let question = UpstreamQuestion(
+            name: NetworkNames.ipv4Only, types: [.aaaa], deadline: clock.now + Self.timeout)
+        lookup = ask(question) { [weak self] in self?.received($0.results[.aaaa]) }
     }
 
     private func received(_ result: UpstreamResult?) {

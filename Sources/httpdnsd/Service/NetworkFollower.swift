@@ -78,7 +78,7 @@ final class NetworkFollower {
         }
         watchFiles()
         prefixDiscovery = PrefixDiscovery(clock: service.loop) { [unowned self] in
-            await composition.localDNS.ask($0)
+            composition.localDNS.begin($0, delayed: {}, done: $1)
         } onChange: { [unowned self] in
             takeTranslation($0)
         }

@@ -18,7 +18,7 @@ import Testing
         init(_ behaviour: FakeBehaviour) {
             localDNS = FakeUpstream("localdns", behaviour, clock: clock)
             discovery = PrefixDiscovery(
-                clock: clock, ask: { [localDNS] in await localDNS.ask($0) },
+                clock: clock, ask: { [localDNS] in localDNS.begin($0, delayed: {}, done: $1) },
                 onChange: { [unowned self] in heard.append($0) })
         }
 
