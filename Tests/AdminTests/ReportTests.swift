@@ -73,7 +73,7 @@ struct ReportTests {
             StatusReport.Encrypted(), StatusReport.Apps(), StatusReport.Apps.Requests(result: "", count: 0),
             StatusReport.Apps.Account(id: "", names: 0, limit: 0), StatusReport.Dnstap(), StatusReport.Provider(),
             StatusReport.Address(), StatusReport.Server(address: "", state: .used, retry: nil),
-            StatusReport.Forward(suffixes: [], servers: []), ForgedAddress(), CacheReport(), CacheReport.Entry(),
+            StatusReport.Forward(suffixes: [], servers: []), CacheReport(), CacheReport.Entry(),
             CachedRecord(), QueryReport(), TraceReport(), TraceReport.Step(milliseconds: 0, kind: "", text: ""),
             WhyReport(lines: []), BadAddressReport(addresses: [], removed: 0),
             BadAddressReport.BadAddress(address: "", weight: 0, fades: 0),

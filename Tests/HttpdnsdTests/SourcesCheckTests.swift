@@ -1,5 +1,6 @@
 import Admin
 import Configuration
+import DNSResolver
 import DNSWire
 import Platform
 import Testing
@@ -216,10 +217,13 @@ struct SourcesCheckTests {
     }
 
     @Test func `a forged address is found with its evidence`() throws {
-        var (status, forged) = (Self.well, ForgedAddress())
-        (forged.name, forged.address, forged.server) = ("www.example.com", "203.0.113.9", "192.0.2.53:53")
-        (forged.reason, forged.fingerprint) = ("another name", "abcd")
-        status.forged = [forged]
+        var status = Self.well
+        status.forged = [
+            HijackedAddress(
+                name: try Name("www.example.com"), address: .v4(0xcb00_7109), server: "192.0.2.53:53", port: 443,
+                evidence: CertificateEvidence(reason: "another name", subject: "", issuer: "", fingerprint: "abcd"),
+                first: 0, last: 0, count: 1)
+        ]
         let findings = try #require(Check.forgeries.findings(Patient(status: status).examination))
         #expect(findings.map(\.key) == ["localdns.forged"])
         for part in ["192.0.2.53:53", "www.example.com", "203.0.113.9", "another name", "abcd"] {

@@ -112,9 +112,9 @@ public struct MonitorAPI: HTTPService {
     private var events: HTTPServerResponse {
         var response = HTTPServerResponse(.ok, contentType: "text/event-stream")
         // Server-sent events (HTML Living Standard, section 9.2).
+        var seen = (hours: 0, days: 0)
         response.feed = HTTPServerFeed(every: .seconds(2), isPatient: false) {
-            [self, reader = HistoryReader(history)] in
-            "data: \(page(reader.take()))\n\n"
+            "data: \(page(history.steps(after: &seen)))\n\n"
         }
         return response
     }

@@ -87,6 +87,13 @@ public final class TrafficHistory {
             stale: sum(["stale"]))
     }
 
+    /// The steps of the hour and of the day that have ended since a reader has `seen` so many; at first, with none, all that are
+    /// held.
+    func steps(after seen: inout (hours: Int, days: Int)) -> (hour: [[UInt32]], day: [[UInt32]]) {
+        defer { seen = (hour.count, day.count) }
+        return (hour.steps(after: seen.hours), day.steps(after: seen.days))
+    }
+
     private func setTimer() { timer = clock.schedule(at: hour.end) { [weak self] in self?.endStep() } }
 
     private func endStep() {
@@ -94,21 +101,6 @@ public final class TrafficHistory {
         hour.advance(to: clock.now, numbers)
         day.advance(to: clock.now, numbers)
         setTimer()
-    }
-}
-
-/// One reader of a history: each step is shown to it once.
-@Loop
-final class HistoryReader {
-    private let history: TrafficHistory
-    private var (hours, days) = (0, 0)
-
-    init(_ history: TrafficHistory) { self.history = history }
-
-    /// The steps of the hour and of the day that have ended since the last call; at the first call all that are held.
-    func take() -> (hour: [[UInt32]], day: [[UInt32]]) {
-        defer { (hours, days) = (history.hour.count, history.day.count) }
-        return (history.hour.steps(after: hours), history.day.steps(after: days))
     }
 }
 

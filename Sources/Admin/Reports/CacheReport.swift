@@ -1,7 +1,8 @@
 public import DNSCache
 public import DNSResolver
 public import DNSWire
-import HTTPDNS
+public import HTTPDNS
+import Platform
 
 /// Cached answers.
 public struct CacheReport: JSONRecord {
@@ -9,11 +10,11 @@ public struct CacheReport: JSONRecord {
     /// The cursor from which to continue; nil at the end.
     @Member("next") public var next: String?
     /// Forged answers of LocalDNS for the name; only where one name was requested.
-    @Member("forged") public var forged: [ForgedAddress] = []
+    @Member("forged") public var forged: [HijackedAddress] = []
 
     public init() {}
 
-    public init(entries: [Entry], next: String?, forged: [ForgedAddress] = []) {
+    public init(entries: [Entry], next: String?, forged: [HijackedAddress] = []) {
         (self.entries, self.next, self.forged) = (entries, next, forged)
     }
 
@@ -174,34 +175,37 @@ extension CacheReport.Entry {
     }
 }
 
-/// An address that LocalDNS gave for a protected name, and whose certificate is not valid for the name.
-public struct ForgedAddress: JSONRecord {
-    @Member("name") public var name = ""
-    @Member("address") public var address = ""
-    /// The server of LocalDNS that gave it last; empty when that is not known.
-    @Member("server") public var server = ""
-    @Member("port") public var port = 0
-    /// Why the certificate is refused.
-    @Member("reason") public var reason = ""
-    /// Subject and issuer of the certificate; empty if they could not be parsed.
-    @Member("subject") public var subject = ""
-    @Member("issuer") public var issuer = ""
-    /// SHA-256 of the certificate, hexadecimal.
-    @Member("sha256") public var fingerprint = ""
-    /// When it was seen first and last, ISO 8601 in UTC.
-    @Member("first") public var first = ""
-    @Member("last") public var last = ""
-    /// The number of failed checks.
-    @Member("count") public var count = 0
+/// What reports have of an address that LocalDNS gave for a protected name, and whose certificate is not valid for the name.
+extension HijackedAddress: JSONValue {
+    /// How many are in one report, those seen last.
+    public static let shown = 20
 
-    public init() {}
+    public func write(to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", name.description)
+            writer.member("address", address.description)
+            writer.member("server", server)
+            writer.member("port", port)
+            writer.member("reason", evidence.reason)
+            writer.member("subject", evidence.subject)
+            writer.member("issuer", evidence.issuer)
+            writer.member("sha256", evidence.fingerprint)
+            writer.member("first", Self.time(first))
+            writer.member("last", Self.time(last))
+            writer.member("count", count)
+        }
+    }
 
     /// One line: the name, the address, and the certificate that it showed.
     public var text: String {
-        var text = "\(name) at \(address) port \(port): \(reason)"
-        if !subject.isEmpty { text += "; subject \(subject)" }
-        if !issuer.isEmpty { text += ", issuer \(issuer)" }
-        if !fingerprint.isEmpty { text += ", SHA-256 \(fingerprint)" }
-        return VisibleText(text).description + "; seen \(counted(count, "time")), \(first) to \(last)"
+        var text = "\(name) at \(address) port \(port): \(evidence.reason)"
+        if !evidence.subject.isEmpty { text += "; subject \(evidence.subject)" }
+        if !evidence.issuer.isEmpty { text += ", issuer \(evidence.issuer)" }
+        if !evidence.fingerprint.isEmpty { text += ", SHA-256 \(evidence.fingerprint)" }
+        let times = "\(Self.time(first)) to \(Self.time(last))"
+        return VisibleText(text).description + "; seen \(counted(count, "time")), \(times)"
     }
+
+    /// ISO 8601 in UTC.
+    private static func time(_ seconds: Int64) -> String { UTCTime(milliseconds: seconds * 1_000).description }
 }

@@ -24,13 +24,6 @@ extension JSONRecord {
 /// A property of a report that is a member of its JSON object, by its key.
 @propertyWrapper
 public struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
-    /// When a member is left out.
-    public enum Presence: Sendable {
-        case always
-        /// Where it still has the value with which a report begins.
-        case ifAny
-    }
-
     let key: String
     /// With which it is left out; nil: with none.
     private let omitted: Value?
@@ -38,13 +31,14 @@ public struct Member<Value: JSONValue & Equatable>: Equatable, Sendable {
     private let words: [String]
     public var wrappedValue: Value
 
-    public init(wrappedValue: Value, _ key: String, _ presence: Presence = .always) {
+    /// - Parameter ifAny: whether it is left out where it still has the value with which a report begins.
+    public init(wrappedValue: Value, _ key: String, ifAny: Bool = false) {
         (self.wrappedValue, self.key, words) = (wrappedValue, key, [])
-        omitted = presence == .ifAny ? wrappedValue : nil
+        omitted = ifAny ? wrappedValue : nil
     }
 
-    public init(_ key: String, _ presence: Presence = .always) where Value: ExpressibleByNilLiteral {
-        self.init(wrappedValue: nil, key, presence)
+    public init(_ key: String, ifAny: Bool = false) where Value: ExpressibleByNilLiteral {
+        self.init(wrappedValue: nil, key, ifAny: ifAny)
     }
 
     public init(wrappedValue: Value, _ key: String, _ yes: String, _ no: String) where Value == Bool {

@@ -8,7 +8,7 @@ public struct QueryReport: JSONRecord {
     /// The client's address.
     @Member("client") public var client = ""
     /// The user and control group of the program, where those of this machine were distinguished; else empty.
-    @Member("program", .ifAny) public var program = ""
+    @Member("program", ifAny: true) public var program = ""
     /// `udp` or `tcp`.
     @Member("transport") public var transport = ""
     /// As asked, in master-file form; `-` when it could not be parsed.
@@ -25,9 +25,9 @@ public struct QueryReport: JSONRecord {
     /// From the query's arrival to its response.
     @Member("microseconds") public var microseconds = 0
     /// How many queries are missing here, because they came faster than they were read; 0 for a query.
-    @Member("dropped", .ifAny) public var dropped = 0
+    @Member("dropped", ifAny: true) public var dropped = 0
     /// Why the server ends the list here; empty: it does not.
-    @Member("ended", .ifAny) public var ended = ""
+    @Member("ended", ifAny: true) public var ended = ""
 
     public init() {}
 

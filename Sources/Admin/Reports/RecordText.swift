@@ -7,13 +7,13 @@ extension Record {
     /// malformed, in the form for unknown types (RFC 3597 section 5). Printable ASCII, whatever the bytes are.
     public var dataText: String {
         if let address { return address.description }
-        return presentation ?? RecordDataReader.unknown(rdata)
+        return presentation ?? (rdata.isEmpty ? "\\# 0" : "\\# \(rdata.count) \(hexadecimal(rdata[...]))")
     }
 
     private var presentation: String? {
         guard let fields = RecordTextField.fields(of: type) else { return nil }
         if [.svcb, .https].contains(type), ServiceBinding(rdata: rdata) == nil { return nil }
-        var reader = RecordDataReader(rdata)
+        var reader = ByteReader(rdata)
         var parts: [String] = []
         for field in fields {
             guard let text = reader.text(of: field) else { return nil }
@@ -71,22 +71,11 @@ private enum RecordTextField {
     }
 }
 
-/// Reads rdata field by field as text. Every byte that is not printable ASCII comes out escaped, so that nothing in it
-/// speaks to a terminal.
-private struct RecordDataReader {
-    private var rest: ArraySlice<UInt8>
-
-    init(_ rdata: [UInt8]) { rest = rdata[...] }
-
-    var isAtEnd: Bool { rest.isEmpty }
-
-    /// The form for unknown types.
-    static func unknown(_ rdata: [UInt8]) -> String {
-        rdata.isEmpty ? "\\# 0" : "\\# \(rdata.count) \(hexadecimal(rdata))"
-    }
-
+/// Rdata field by field as text. Every byte that is not printable ASCII comes out escaped, so that nothing in it speaks to a
+/// terminal.
+extension ByteReader {
     /// The next field; nil when there is none, or it is malformed.
-    mutating func text(of field: RecordTextField) -> String? {
+    fileprivate mutating func text(of field: RecordTextField) -> String? {
         switch field {
         case .number(let length): return number(length).map { "\($0)" }
         case .time:
@@ -95,48 +84,35 @@ private struct RecordDataReader {
             }
         case .name: return name()
         case .type: return number(2).map { "\(RecordType(rawValue: UInt16(truncatingIfNeeded: $0)))" }
-        case .string: return string().map(Self.quoted)
+        case .string: return string(behind: 1).map(quoted)
         case .strings: return strings()
-        case .tag: return string().flatMap(Self.tag)
-        case .text: return remainder().map(Self.quoted)
-        case .hexadecimal: return remainder().map(Self.hexadecimal)
-        case .base64: return remainder().map(TextEncoding.base64)
+        case .tag: return string(behind: 1).flatMap(tag)
+        case .text: return remainder().map(quoted)
+        case .hexadecimal: return remainder().map(hexadecimal)
+        case .base64: return remainder().map { TextEncoding.base64(Array($0)) }
         case .types: return types()
         case .parameters: return parameters()
         }
     }
 
-    private mutating func take(_ count: Int) -> [UInt8]? {
-        guard rest.count >= count else { return nil }
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
-    }
-
-    private mutating func number(_ length: Int) -> UInt32? {
-        take(length).map { $0.reduce(0) { $0 << 8 | UInt32($1) } }
-    }
-
-    /// A character string (RFC 1035 section 3.3).
-    private mutating func string() -> [UInt8]? { number(1).flatMap { take(Int($0)) } }
-
     private mutating func strings() -> String? {
         var texts: [String] = []
         while !isAtEnd {
-            guard let string = string() else { return nil }
-            texts.append(Self.quoted(string))
+            guard let string = string(behind: 1) else { return nil }
+            texts.append(quoted(string))
         }
         return texts.isEmpty ? nil : texts.joined(separator: " ")
     }
 
-    private mutating func remainder() -> [UInt8]? { isAtEnd ? nil : take(rest.count) }
+    private mutating func remainder() -> ArraySlice<UInt8>? { isAtEnd ? nil : bytes(rest.count) }
 
     /// A name, with the final dot that makes it complete.
     private mutating func name() -> String? {
         var end = rest.startIndex
         // A length beyond the end is caught by the condition; one above 63 is refused by the name.
         while end < rest.endIndex, rest[end] != 0 { end += 1 + Int(rest[end]) }
-        guard end < rest.endIndex, let name = try? Name(wire: Array(rest[...end])) else { return nil }
-        rest = rest[(end + 1)...]
+        guard end < rest.endIndex, let name = bytes(end + 1 - rest.startIndex).flatMap({ try? Name(wire: Array($0)) })
+        else { return nil }
         return name.isRoot ? "." : "\(name)."
     }
 
@@ -144,7 +120,7 @@ private struct RecordDataReader {
         var types: [String] = []
         var last = -1
         while !isAtEnd {
-            guard let window = number(1).map({ Int($0) }), window > last, let bits = string(),
+            guard let window = number(1), window > last, let bits = string(behind: 1).map({ Array($0) }),
                 (1...32).contains(bits.count)
             else { return nil }
             last = window
@@ -159,77 +135,75 @@ private struct RecordDataReader {
     private mutating func parameters() -> String? {
         var texts: [String] = []
         while !isAtEnd {
-            guard let key = number(2), let length = number(2), let value = take(Int(length)) else { return nil }
-            texts.append(Self.parameter(UInt16(truncatingIfNeeded: key), value))
+            guard let key = number(2), let value = string(behind: 2) else { return nil }
+            texts.append(parameter(key, Array(value)))
         }
         return texts.joined(separator: " ")
     }
-
-    // MARK: Texts of values
-
-    private static func parameter(_ key: UInt16, _ value: [UInt8]) -> String {
-        let name = parameterName(key)
-        switch key {
-        case 0: return name + "=" + numbers(value).map(parameterName).joined(separator: ",")
-        case 1: return name + "=" + quoted(list(value))
-        case 3: return name + "=" + numbers(value).map(String.init).joined()
-        case 4, 6: return name + "=" + addresses(value, length: key == 4 ? 4 : 16).joined(separator: ",")
-        case 5: return name + "=" + TextEncoding.base64(value)
-        default: return value.isEmpty ? name : name + "=" + quoted(value)
-        }
-    }
-
-    private static func parameterName(_ key: UInt16) -> String {
-        let names = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint"]
-        return Int(key) < names.count ? names[Int(key)] : "key\(key)"
-    }
-
-    private static func numbers(_ value: [UInt8]) -> [UInt16] {
-        stride(from: 0, to: value.count - 1, by: 2).map { UInt16(value[$0]) << 8 | UInt16(value[$0 + 1]) }
-    }
-
-    private static func addresses(_ value: [UInt8], length: Int) -> [String] {
-        stride(from: 0, to: value.count, by: length).compactMap { start in
-            IPAddress(bytes: value[start..<min(start + length, value.count)])?.description
-        }
-    }
-
-    /// The items of `alpn` with commas between them; commas and backslashes in an item are escaped (RFC 9460 appendix
-    /// A.1).
-    private static func list(_ value: [UInt8]) -> [UInt8] {
-        var (text, rest) = ([UInt8](), value[...])
-        while let length = rest.popFirst() {
-            if !text.isEmpty { text.append(UInt8(ascii: ",")) }
-            for byte in rest.prefix(Int(length)) {
-                if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
-                text.append(byte)
-            }
-            rest = rest.dropFirst(Int(length))
-        }
-        return text
-    }
-
-    private static func tag(_ bytes: [UInt8]) -> String? {
-        let text = String(decoding: bytes, as: UTF8.self)
-        return !bytes.isEmpty
-            && text.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
-            ? text : nil
-    }
-
-    private static func quoted(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = [UInt8(ascii: "\"")]
-        for byte in bytes {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
-            case 0x20...0x7e: text.append(byte)
-            default:
-                text.append(UInt8(ascii: "\\"))
-                for unit: UInt8 in [100, 10, 1] { text.append(UInt8(ascii: "0") + byte / unit % 10) }
-            }
-        }
-        text.append(UInt8(ascii: "\""))
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func hexadecimal(_ bytes: [UInt8]) -> String { TextEncoding.hexadecimal(bytes).uppercased() }
 }
+
+private func parameter(_ key: Int, _ value: [UInt8]) -> String {
+    let name = parameterName(key)
+    switch key {
+    case 0: return name + "=" + numbers(value).map(parameterName).joined(separator: ",")
+    case 1: return name + "=" + quoted(list(value))
+    case 3: return name + "=" + numbers(value).map(String.init).joined()
+    case 4, 6: return name + "=" + addresses(value, length: key == 4 ? 4 : 16).joined(separator: ",")
+    case 5: return name + "=" + TextEncoding.base64(value)
+    default: return value.isEmpty ? name : name + "=" + quoted(value[...])
+    }
+}
+
+private func parameterName(_ key: Int) -> String {
+    let names = ["mandatory", "alpn", "no-default-alpn", "port", "ipv4hint", "ech", "ipv6hint"]
+    return key < names.count ? names[key] : "key\(key)"
+}
+
+private func numbers(_ value: [UInt8]) -> [Int] {
+    stride(from: 0, to: value.count - 1, by: 2).map { Int(value[$0]) << 8 | Int(value[$0 + 1]) }
+}
+
+private func addresses(_ value: [UInt8], length: Int) -> [String] {
+    stride(from: 0, to: value.count, by: length).compactMap { start in
+        IPAddress(bytes: value[start..<min(start + length, value.count)])?.description
+    }
+}
+
+/// The items of `alpn` with commas between them; commas and backslashes in an item are escaped (RFC 9460 appendix
+/// A.1).
+private func list(_ value: [UInt8]) -> ArraySlice<UInt8> {
+    var (text, rest) = ([UInt8](), value[...])
+    while let length = rest.popFirst() {
+        if !text.isEmpty { text.append(UInt8(ascii: ",")) }
+        for byte in rest.prefix(Int(length)) {
+            if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }
+            text.append(byte)
+        }
+        rest = rest.dropFirst(Int(length))
+    }
+    return text[...]
+}
+
+private func tag(_ bytes: ArraySlice<UInt8>) -> String? {
+    let text = String(decoding: bytes, as: UTF8.self)
+    return !bytes.isEmpty
+        && text.unicodeScalars.allSatisfy { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
+        ? text : nil
+}
+
+private func quoted(_ bytes: ArraySlice<UInt8>) -> String {
+    var text: [UInt8] = [UInt8(ascii: "\"")]
+    for byte in bytes {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): text += [UInt8(ascii: "\\"), byte]
+        case 0x20...0x7e: text.append(byte)
+        default:
+            text.append(UInt8(ascii: "\\"))
+            for unit: UInt8 in [100, 10, 1] { text.append(UInt8(ascii: "0") + byte / unit % 10) }
+        }
+    }
+    text.append(UInt8(ascii: "\""))
+    return String(decoding: text, as: UTF8.self)
+}
+
+private func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String { TextEncoding.hexadecimal(bytes).uppercased() }

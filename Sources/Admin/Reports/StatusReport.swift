@@ -1,3 +1,4 @@
+public import DNSResolver
 public import HTTPDNS
 
 /// The status of a running server, as reported by `status`.
@@ -43,11 +44,11 @@ public struct StatusReport: JSONRecord {
     @Member("nat64") public var nat64 = ""
     @Member("cache") public var cache = Cache()
     /// Nil when nothing is served encrypted.
-    @Member("encrypted", .ifAny) public var encrypted: Encrypted?
+    @Member("encrypted", ifAny: true) public var encrypted: Encrypted?
     /// Nil where no app is served HTTPDNS.
-    @Member("apps", .ifAny) public var apps: Apps?
+    @Member("apps", ifAny: true) public var apps: Apps?
     /// Nil when there is no collector of dnstap.
-    @Member("dnstap", .ifAny) public var dnstap: Dnstap?
+    @Member("dnstap", ifAny: true) public var dnstap: Dnstap?
     @Member("shared_cache") public var shared = SharedCache()
     /// Questions under way upstream, and clients that wait for them.
     @Member("flights") public var flights = 0
@@ -68,7 +69,7 @@ public struct StatusReport: JSONRecord {
     @Member("bad_addresses") public var badAddresses = 0
     /// How many checks of LocalDNS's addresses detected a forged answer, and the last of them.
     @Member("forged_checks") public var forgedChecks = 0
-    @Member("forged") public var forged: [ForgedAddress] = []
+    @Member("forged") public var forged: [HijackedAddress] = []
     /// Preset names: those answered without a query to any upstream, and those answered when no upstream can; a
     /// wildcard counts as one.
     @Member("presets") public var presets = 0

@@ -130,10 +130,9 @@ extension Administration: ControlTarget {
                 rows: { report.entries.map(\.row) }, objects: { report.entries.map(\.json) }, next: report.next)
         case .show(let name, let types, let written):
             let (answers, _) = await service.store.walks.answers(from: .start, limit: .max) { $0 == name }
-            let forged = composition.checks.journal.entries(of: name).prefix(ForgedAddress.limit)
             var report = CacheReport(
                 entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
-                forged: forged.map { ForgedAddress($0) })
+                forged: Array(composition.checks.journal.entries(of: name).prefix(HijackedAddress.shown)))
             if let types { report.entries.removeAll { !types.contains($0.type) || $0.isSigned } }
             return CommandReport(report.json, report.output(for: written, types))
         case .why(let name):
@@ -255,25 +254,5 @@ extension Administration: MonitorTarget {
             providers.contains { $0.state.isAsked && $0.addresses.contains(where: \.state.isAsked) }
             || servers.contains(where: \.state.isAsked)
         return canAnswer ? nil : "no provider and no server of LocalDNS can be asked"
-    }
-}
-
-extension ForgedAddress {
-    /// How many are in one report, those seen last.
-    static let limit = 20
-
-    init(_ entry: HijackedAddress) {
-        self.init()
-        name = entry.name.description
-        address = entry.address.description
-        server = entry.server
-        port = Int(entry.port)
-        reason = entry.evidence.reason
-        subject = entry.evidence.subject
-        issuer = entry.evidence.issuer
-        fingerprint = entry.evidence.fingerprint
-        first = UTCTime(milliseconds: entry.first * 1_000).description
-        last = UTCTime(milliseconds: entry.last * 1_000).description
-        count = entry.count
     }
 }

@@ -69,7 +69,7 @@ extension Administration {
         status.overloads = refused.overload + refused.dropped + refused.queue + resolver.overloads
         status.badAddresses = service.reported.list.count
         status.forgedChecks = composition.checks.journal.total
-        status.forged = composition.checks.journal.entries.prefix(ForgedAddress.limit).map { ForgedAddress($0) }
+        status.forged = Array(composition.checks.journal.entries.prefix(HijackedAddress.shown))
         (status.presets, status.lastResorts) = resolver.presetCounts
         status.lastResortAnswers = resolver.lastResortAnswers
         return status
