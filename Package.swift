@@ -69,7 +69,8 @@ let package = Package(
         .target(
             name: "Configuration",
             dependencies: [
-                "DNSResolver", "DNSWire", "HTTPDNS", "Platform", .product(name: "Logging", package: "swift-log"),
+                "DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Upstreams",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: cold),
         .target(
@@ -134,7 +135,7 @@ let package = Package(
                     "TestServers", .product(name: "Logging", package: "swift-log"),
                 ]
             ),
-            ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform"]),
+            ("Configuration", ["DNSResolver", "DNSWire", "HTTPDNS", "Platform", "Upstreams"]),
             ("Admin", ["DNSCache", "DNSResolver", "DNSServer", "DNSWire", "HTTPDNS", "Platform"]),
         ].map { (name: String, extra: [Target.Dependency]) in
             .testTarget(

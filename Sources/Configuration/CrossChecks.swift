@@ -71,15 +71,14 @@ extension Configuration {
         warn(control.socket.isEmpty, controlling, control, ["group", "mode"], "control.socket is empty")
         let ofPolicy = ["public_key", "interval", "on_expiry", "labels", "ca_file"]
         warn(policy.url == nil, SettingPath("policy"), policy, ofPolicy, "there is no policy.url")
-        let isUnlimited = cache.shared.url != nil && !providers.contains(where: \.isLimited)
+        let isUnlimited = cache.shared.redis != nil && !providers.contains(where: \.isLimited)
         let unlimited = "no [[provider]] has daily_limit or monthly_limit"
         warn(isUnlimited, SettingPath("cache", "shared"), cache.shared, ["limits"], unlimited)
         let (disk, path) = (cache.disk, SettingPath("cache", "disk"))
         warn(disk.path.isEmpty, path, disk, ["flush_interval"], "cache.disk.path is empty")
         let (isOff, ofChecks) = (localDNS.certificateCheck == .off, ["certificate_ports", "unverified"])
         warn(isOff, SettingPath("localdns"), localDNS, ofChecks, "certificate_check is \"off\"")
-        let keepsPrivate = answers.privateAddresses == .keep
-        warn(keepsPrivate, SettingPath("answers"), answers, ["private_names"], "private_addresses is \"keep\"")
+        warn(!answers.dropsPrivate, SettingPath("answers"), answers, ["private_names"], "private_addresses is \"keep\"")
     }
 
     /// One port of an address has one listener.

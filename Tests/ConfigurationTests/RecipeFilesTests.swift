@@ -4,6 +4,7 @@ import DNSWire
 import Foundation
 import Platform
 import Testing
+import Upstreams
 
 /// The files of `conf/` that operators copy, read as they are.
 struct RecipeFilesTests {
@@ -115,12 +116,12 @@ struct RecipeFilesTests {
         #expect(configuration.answers.prefer == .ipv4 && configuration.http.proxy != nil)
         #expect(configuration.limits.memory == 256 << 20 && configuration.log.format == .json)
         #expect(
-            configuration.cache.shared.url?.place == .host(try #require(ProviderHost("h")), port: 6_379, usesTLS: true))
+            configuration.cache.shared.redis?.place == .host("h", port: 6_379, usesTLS: true))
         #expect(configuration.cache.shared.key != nil && configuration.cache.shared.prefix == "p:")
         #expect(configuration.cache.shared.caFile == "/ca.pem" && configuration.cache.shared.limits)
         #expect(configuration.providers.map(\.monthlyLimit) == [2_000_000, 0])
         #expect(configuration.control.http?.description == "0.0.0.0:9053")
-        #expect(configuration.answers.dns64.description == "64:ff9b::/96")
+        #expect(configuration.answers.dns64?.description == "64:ff9b::/96")
     }
 
     @Test func `any key is set by the variable of its name, in the container`() throws {

@@ -1,13 +1,5 @@
 /// `[document]` of a signed policy: what it is, for which machines, and what has no key in the configuration.
 public struct PolicyDocument: SettingsTable {
-    /// Whether HTTPDNS is used.
-    public enum Switch: String, Hashable, Sendable, CaseIterable {
-        /// As on each machine.
-        case on
-        /// Names go to LocalDNS, whatever `httpdnsd switch` says.
-        case off
-    }
-
     /// A list of the configuration that a policy may replace instead of adding to it.
     public enum List: String, Hashable, Sendable, CaseIterable {
         case protect = "route.protect"
@@ -25,7 +17,8 @@ public struct PolicyDocument: SettingsTable {
     @Setting("share", .integer(in: 1...100)) public var share = 100
     /// The machine must have one of them; empty: all machines.
     @Setting("labels", .labels) public var labels: [String] = []
-    @Setting("switch", .choice()) public var `switch` = Switch.on
+    /// Whether names go to LocalDNS, whatever `httpdnsd switch` says; else it is as on each machine.
+    @Setting("switch", .choice(among: [("on", false), ("off", true)])) public var switchesOff = false
     /// Names of providers that are asked first, in this order; each once.
     @Setting("provider_order", .list(of: .identifier("name", maximumLength: 32), "list of names"))
     public var providerOrder: [String] = []

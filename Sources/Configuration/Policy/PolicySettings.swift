@@ -19,13 +19,6 @@ extension PolicyLocation: CustomStringConvertible {
 extension Configuration {
     /// `[policy]`: a document signed by an operator, for many machines.
     public struct PolicySettings: SettingsTable {
-        /// What becomes of an expired document that is in force.
-        public enum Expiry: String, Hashable, Sendable, CaseIterable {
-            /// The configuration file alone is in force again.
-            case drop
-            case keep
-        }
-
         /// Nil: none is fetched.
         @Setting("url", .optional(.policyLocation)) public var url: PolicyLocation?
         /// One or two of them are trusted.
@@ -33,7 +26,8 @@ extension Configuration {
         /// Between two fetches, 1 s to 1 day.
         @Setting("interval", .duration(in: .seconds(1) ... .seconds(86_400)))
         public var interval = Duration.seconds(300)
-        @Setting("on_expiry", .choice()) public var onExpiry = Expiry.drop
+        /// Whether an expired document that is in force stays so; else the configuration file alone is in force again.
+        @Setting("on_expiry", .choice(among: [("drop", false), ("keep", true)])) public var keepsExpired = false
         /// What a document may be limited to.
         @Setting("labels", .labels) public var labels: [String] = []
         /// Absolute; empty: the system's.

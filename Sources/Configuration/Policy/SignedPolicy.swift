@@ -137,7 +137,7 @@ extension SignedPolicy {
         merged.answers.bogus += lists.answers.bogus.filter { !merged.answers.bogus.contains($0) }
         merged.providers = document.providerOrder.flatMap { name in base.providers.filter { $0.name == name } }
         merged.providers += base.providers.filter { !document.providerOrder.contains($0.name) }
-        if document.switch == .off { merged.route.mode = .localDNSOnly }
+        if document.switchesOff { merged.route.mode = .localDNSOnly }
         return merged
     }
 
@@ -151,7 +151,7 @@ extension SignedPolicy {
     /// What it changes, one line each; empty: nothing.
     public var changes: [String] {
         var lines: [String] = []
-        if document.switch == .off { lines.append("switches HTTPDNS off") }
+        if document.switchesOff { lines.append("switches HTTPDNS off") }
         let counts: [(PolicyDocument.List, Int, String)] = [
             (.protect, lists.route.protect.count, "name"), (.bypass, lists.route.bypass.count, "name"),
             (.always, lists.preset.always.count, "name"), (.lastResort, lists.preset.lastResort.count, "name"),

@@ -1,5 +1,6 @@
 import DNSWire
 import HTTPDNS
+import Upstreams
 
 extension Configuration.ProviderEntry {
     /// Fills in what the type has built in, and checks what depends on several keys.

@@ -1,5 +1,6 @@
 import DNSWire
 import HTTPDNS
+import Upstreams
 
 /// What is particular to one type of HTTPDNS service: what is built in, and what its keys must be.
 struct ProviderDescriptor: Sendable {
@@ -16,7 +17,7 @@ struct ProviderDescriptor: Sendable {
     /// paths follow it.
     var usualPath: String?
     /// The scheme of the built-in service.
-    var builtInScheme = ProviderURL.Scheme.https
+    var builtInScheme = HTTPOrigin.Scheme.https
     /// The addresses of the built-in services, by region; empty: the type has no regions, and a URL must be written. IPv6 is
     /// last, for vendors ask to use it only where there is no IPv4.
     var addresses: [ProviderRegion: [IPAddress]] = [:]

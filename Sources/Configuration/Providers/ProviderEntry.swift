@@ -1,5 +1,6 @@
 public import DNSWire
 public import HTTPDNS
+import Upstreams
 
 extension Configuration {
     /// One `[[provider]]`, completed with what its type has built in.

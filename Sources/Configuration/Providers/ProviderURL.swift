@@ -1,22 +1,17 @@
 public import DNSWire
 import HTTPDNS
+public import Upstreams
 
 /// The base of a service: scheme, host, port and path. Never holds user names, passwords, queries or fragments.
 public struct ProviderURL: Hashable, Sendable {
-    public enum Scheme: String, Hashable, Sendable {
-        case http, https
-
-        public var defaultPort: UInt16 { self == .https ? 443 : 80 }
-    }
-
-    public var scheme: Scheme
+    public var scheme: HTTPOrigin.Scheme
     public var host: ProviderHost
     /// 1 to 65535.
     public var port: UInt16
     /// Empty, or begins with a slash; as written, percent-encoding included.
     public var path: String
 
-    public init(_ scheme: Scheme, _ host: ProviderHost, port: UInt16? = nil, path: String = "") {
+    public init(_ scheme: HTTPOrigin.Scheme, _ host: ProviderHost, port: UInt16? = nil, path: String = "") {
         self.scheme = scheme
         self.host = host
         self.port = port ?? scheme.defaultPort
@@ -28,7 +23,7 @@ public struct ProviderURL: Hashable, Sendable {
     /// The error's text holds no part of the URL: it may have been meant to carry a password.
     public init(_ text: String) throws(ValueProblem) {
         guard let mark = text.firstRange(of: "://"),
-            let scheme = Scheme(rawValue: text[..<mark.lowerBound].lowercased())
+            let scheme = HTTPOrigin.Scheme(rawValue: text[..<mark.lowerBound].lowercased())
         else { throw ValueProblem("must begin with https:// or http://") }
         let rest = text[mark.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }

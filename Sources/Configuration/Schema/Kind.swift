@@ -121,16 +121,21 @@ extension Kind {
     }
 
     /// One of the texts of an enumeration.
-    static func choice() -> Kind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-        let choices = Value.allCases.map(\.rawValue)
+    static func choice() -> Kind where Value: RawRepresentable & CaseIterable & Equatable, Value.RawValue == String {
+        .choice(among: Value.allCases.map { ($0.rawValue, $0) })
+    }
+
+    /// One of these words, each with what it stands for.
+    static func choice(among values: [(word: String, value: Value)]) -> Kind where Value: Equatable {
+        let choices = values.map(\.word)
         let list = choices.map { quoted($0) }.joined(separator: ", ")
         return .text(
             "choice", range: choices.joined(separator: " "), expected: "one of \(list)",
             parse: { text throws(ValueProblem) in
-                if let value = Value(rawValue: text) { return value }
+                if let (_, value) = values.first(where: { $0.word == text }) { return value }
                 let hint = nearest(to: text, among: choices).map { "; did you mean \(quoted($0))?" }
                 throw ValueProblem("is not one of \(list)\(hint ?? "")")
-            }, write: { written($0.rawValue) })
+            }, write: { value in written(values.first { $0.value == value }?.word ?? "") })
     }
 }
 

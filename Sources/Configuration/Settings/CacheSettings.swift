@@ -1,6 +1,7 @@
 import DNSWire
 public import HTTPDNS
 import Platform
+public import Upstreams
 
 extension Configuration {
     /// `[cache]`.
@@ -67,8 +68,8 @@ extension Configuration {
 extension Configuration {
     /// `[cache.shared]`.
     public struct SharedCache: SettingsTable {
-        /// Nil: nothing is shared.
-        @Setting("url", .sharedCacheURL) public var url: SharedCacheURL?
+        /// With `timeout` and `caFile`; nil: nothing is shared.
+        @Setting("url", .redis) public var redis: RedisSettings?
         /// From `key` or the file of `key_file`: 32 bytes, in a form that `keyLength` has checked.
         @Setting("key", .secret, default: "required with url") public var key: Secret?
         /// Absolute; empty: none.
@@ -84,17 +85,21 @@ extension Configuration {
         @Setting("ca_file", .path()) public var caFile = ""
 
         mutating func finish(_ keys: TableKeys) {
-            guard let url else {
+            guard var redis else {
                 guard keys.isSound("url"), self != SharedCache() else { return }
                 return keys.reading.warn(keys.path, "has no effect: there is no \(keys.path).url")
             }
+            (redis.timeout, redis.caFile) = (timeout, caFile)
+            self.redis = redis
             readKey(keys)
-            if url.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
+            if redis.password != nil, let text = keys.reading.writtenText(of: keys["url"]) {
                 keys.reading.noteSecret(keys["url"], WrittenText(value: text, written: text))
             }
-            if case .host(_, _, usesTLS: true) = url.place { return keys.warnOfAuthorities(caFile) }
+            if case .host(_, _, usesTLS: true) = redis.place { return keys.warnOfAuthorities(caFile) }
             if !caFile.isEmpty { keys.warn("ca_file", "has no effect: only a URL with rediss:// uses certificates") }
-            if case .host(let host, _, _) = url.place, url.password != nil, !host.isLoopback {
+            if case .host(let host, _, _) = redis.place, redis.password != nil, host != "localhost",
+                IPAddress(host)?.isLoopback != true
+            {
                 keys.warn("url", "sends the password unencrypted: write rediss:// where the server has TLS")
             }
         }
@@ -118,15 +123,6 @@ extension Configuration {
     }
 }
 
-extension ProviderHost {
-    fileprivate var isLoopback: Bool {
-        switch self {
-        case .name(let name): "\(name)" == "localhost"
-        case .address(let address): address.isLoopback
-        }
-    }
-}
-
 extension Kind where Value == String {
     /// What names in Redis begin with: up to 64 characters without blanks.
     fileprivate static var keyPrefix: Kind {
@@ -141,43 +137,20 @@ extension Kind where Value == String {
     }
 }
 
-/// Where the shared cache is: a Redis over TCP, over TLS, or behind a Unix socket, with user, password and database.
-public struct SharedCacheURL: Hashable, Sendable {
-    public enum Place: Hashable, Sendable {
-        case host(ProviderHost, port: UInt16, usesTLS: Bool)
-        /// Absolute, at most 107 bytes.
-        case path(String)
-    }
-
-    /// Where it is, without user and password.
-    public var placeText: String {
-        switch place {
-        case .host(let host, let port, let usesTLS): "\(host), port \(port)\(usesTLS ? ", by TLS" : "")"
-        case .path(let path): path
-        }
-    }
-
+extension RedisSettings {
     /// The port of Redis.
-    public static let defaultPort: UInt16 = 6_379
+    private static let defaultPort: UInt16 = 6_379
 
-    public var place: Place
-    /// Empty: the server's default user.
-    public var user: String
-    public var password: Secret?
-    /// 0 to 65535; servers have 16 databases.
-    public var database: Int
-}
-
-extension SharedCacheURL {
-    /// Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, the same with `rediss` for TLS, and
+    /// Where the shared cache of a configuration is: over TCP, over TLS, or behind a Unix socket, with user, password and
+    /// database. Reads `redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]`, the same with `rediss` for TLS, and
     /// `unix:[//USER:PASSWORD@]/PATH[?database=NUMBER]`; user and password percent-encoded.
     ///
     /// The error's text holds no part of the URL, which holds a password.
-    public init(_ text: String) throws(ValueProblem) {
+    init(url text: String) throws(ValueProblem) {
         self = text.hasPrefix("unix:") ? try Self.socket(text.dropFirst("unix:".count)) : try Self.host(text)
     }
 
-    private static func host(_ text: String) throws(ValueProblem) -> SharedCacheURL {
+    private static func host(_ text: String) throws(ValueProblem) -> RedisSettings {
         guard let mark = text.firstRange(of: "://"),
             ["redis", "rediss"].contains(text[..<mark.lowerBound].lowercased())
         else { throw ValueProblem("must begin with redis://, rediss:// (for TLS) or unix:/") }
@@ -188,12 +161,12 @@ extension SharedCacheURL {
         let (host, port) = try ProviderURL.hostAndPort(hostAndPort)
         var path = rest[authority.endIndex...]
         if path.hasPrefix("/") { path = path.dropFirst() }
-        return SharedCacheURL(
-            place: .host(host, port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
+        return RedisSettings(
+            place: .host("\(host)", port: port ?? defaultPort, usesTLS: usesTLS), user: user, password: password,
             database: try database(path))
     }
 
-    private static func socket(_ text: Substring) throws(ValueProblem) -> SharedCacheURL {
+    private static func socket(_ text: Substring) throws(ValueProblem) -> RedisSettings {
         var rest = text
         var (user, password): (String, Secret?) = ("", nil)
         if rest.hasPrefix("//") {
@@ -212,7 +185,7 @@ extension SharedCacheURL {
         guard query.isEmpty || query.hasPrefix("?database=") else {
             throw ValueProblem("must end behind the path, or with ?database=NUMBER")
         }
-        return SharedCacheURL(
+        return RedisSettings(
             place: .path(path), user: user, password: password,
             database: try database(query.dropFirst("?database=".count)))
     }
@@ -251,13 +224,13 @@ extension SharedCacheURL {
     }
 }
 
-extension Kind where Value == SharedCacheURL? {
+extension Kind where Value == RedisSettings? {
     /// Never repeated in an error, because it holds a password.
-    static var sharedCacheURL: Kind {
+    fileprivate static var redis: Kind {
         .text(
             "URL", range: "redis rediss unix", expected: "a URL in quotes such as \"redis://192.0.2.1:6379\"",
             isShown: false,
-            parse: { text throws(ValueProblem) in text.isEmpty ? nil : try SharedCacheURL(text) },
+            parse: { text throws(ValueProblem) in text.isEmpty ? nil : try RedisSettings(url: text) },
             write: { _ in "\"\"" })
     }
 }

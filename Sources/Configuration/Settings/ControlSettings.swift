@@ -1,6 +1,7 @@
 public import DNSWire
 public import Logging
 public import Platform
+import Upstreams
 
 extension Configuration {
     /// `[control]`: how a running server is queried and controlled.

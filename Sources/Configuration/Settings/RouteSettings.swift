@@ -141,36 +141,6 @@ extension Kind where Value == [[AddressAndPort]] {
     }
 }
 
-/// What becomes of HTTPS and SVCB questions for protected names.
-public enum HTTPSRecords: String, Hashable, Sendable, CaseIterable {
-    /// NODATA, unless a provider answers them with authentication.
-    case protect
-    /// Passed on like any other type.
-    case forward
-}
-
-/// What becomes of addresses of local networks in answers for protected names.
-public enum PrivateAddresses: String, Hashable, Sendable, CaseIterable {
-    case keep, drop
-}
-
-/// Whether IPv6 addresses are made of the IPv4 addresses of protected names (DNS64, RFC 6147), and by which prefix.
-public enum DNS64: Hashable, Sendable, CustomStringConvertible {
-    /// Where this machine has no IPv4, by the prefix that LocalDNS tells.
-    case auto
-    case off
-    case prefix(NAT64Prefix)
-
-    /// As the file has it.
-    public var description: String {
-        switch self {
-        case .auto: "auto"
-        case .off: "off"
-        case .prefix(let prefix): prefix.description
-        }
-    }
-}
-
 extension Configuration {
     /// `[answers]`.
     public struct AnswerSettings: SettingsTable {
@@ -178,16 +148,22 @@ extension Configuration {
         @Setting("prefer", .choice()) public var prefer = FamilyPreference.both
         /// Whether the addresses of an answer go out in turn.
         @Setting("rotate", .boolean) public var rotate = true
-        @Setting("https_records", .choice(), shapesAnswers: true) public var httpsRecords = HTTPSRecords.protect
+        /// Whether HTTPS and SVCB questions for protected names get NODATA, unless a provider answers them with
+        /// authentication; else they are passed on like any other type.
+        @Setting("https_records", .choice(among: [("protect", true), ("forward", false)]), shapesAnswers: true)
+        public var guardsServiceBindings = true
         /// Networks whose addresses are dropped from answers for protected names.
         @Setting("bogus", .list(of: .prefix, "list of networks"), shapesAnswers: true)
         public var bogus: [AddressPrefix] = []
-        @Setting("private_addresses", .choice(), shapesAnswers: true)
-        public var privateAddresses = PrivateAddresses.keep
+        /// Whether addresses of local networks are left out of answers for protected names.
+        @Setting("private_addresses", .choice(among: [("keep", false), ("drop", true)]), shapesAnswers: true)
+        public var dropsPrivate = false
         /// Suffixes of names that may have private addresses all the same.
         @Setting("private_names", .list(of: .suffix, "list of suffixes"), shapesAnswers: true)
         public var privateNames: [Name] = []
-        @Setting("dns64", .dns64, shapesAnswers: true) public var dns64 = DNS64.auto
+        /// Whether IPv6 addresses are made of the IPv4 addresses of protected names (RFC 6147). Nil: where this machine has no
+        /// IPv4, by the prefix that LocalDNS tells.
+        @Setting("dns64", .dns64, shapesAnswers: true) public var dns64: Translation?
         /// Whether the name that browsers look up before they ask a resolver of their own does not exist.
         @Setting("hide_canary", .boolean) public var hideCanary = true
 
@@ -196,14 +172,14 @@ extension Configuration {
     }
 }
 
-extension Kind where Value == DNS64 {
+extension Kind where Value == Translation? {
     static var dns64: Kind {
         .text(
             "NAT64 prefix", range: "auto, off, or an IPv6 network of 32, 40, 48, 56, 64 or 96 bits",
             expected: "\"auto\", \"off\" or a prefix in quotes such as \"64:ff9b::/96\"",
             parse: { text throws(ValueProblem) in
-                if text == "auto" { return .auto }
-                if text == "off" { return .off }
+                if text == "auto" { return nil }
+                if text == "off" { return Translation.none }
                 if let prefix = NAT64Prefix(text) { return .prefix(prefix) }
                 guard AddressPrefix(text) != nil else {
                     throw ValueProblem("is not \"auto\", \"off\" or a prefix such as \"64:ff9b::/96\"")
@@ -211,6 +187,6 @@ extension Kind where Value == DNS64 {
                 throw ValueProblem(
                     "is no prefix of a NAT64: it has 32, 40, 48, 56, 64 or 96 bits, bits 64 to 71 are zero, and it is in 2000::/3, fc00::/7 or 64:ff9b::/32"
                 )
-            })
+            }, write: { written($0.map { $0 == Translation.none ? "off" : $0.description } ?? "auto") })
     }
 }

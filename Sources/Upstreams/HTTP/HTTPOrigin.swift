@@ -11,7 +11,8 @@ public struct HTTPOrigin: Hashable, Sendable {
         case http
         case https
 
-        var defaultPort: UInt16 { self == .http ? 80 : 443 }
+        /// Where the URL says none.
+        public var defaultPort: UInt16 { self == .http ? 80 : 443 }
     }
 
     /// The trust anchors of Debian's package ca-certificates.

@@ -229,17 +229,19 @@ public struct RedisSettings: Hashable, Sendable {
 
     public var place: Place
     /// Empty: the server's default user.
-    public var user = ""
+    public var user: String
     /// Nil: none is sent.
     public var password: Secret?
     /// The number of the database, which the server counts from 0.
-    public var database = 0
+    public var database: Int
     /// A PEM file of trust anchors; empty: the system's.
     public var caFile = ""
     /// How long one look-up may take.
     public var timeout: Duration = .milliseconds(50)
 
-    public init(place: Place) { self.place = place }
+    public init(place: Place, user: String = "", password: Secret? = nil, database: Int = 0) {
+        (self.place, self.user, self.password, self.database) = (place, user, password, database)
+    }
 
     /// The commands that every connection begins with.
     var greeting: [RedisCommand] {

@@ -35,7 +35,7 @@ struct CheckReport {
         policy = examined.text
         localDNS = (try? settings.localDNSServers())?.map { $0.map(\.description) } ?? []
         search = Composition.searchDomains(settings).map(\.description)
-        let routes = Composition.routes(settings, Translation(settings.answers.dns64, found: .none))
+        let routes = Composition.routes(settings, settings.answers.dns64 ?? Translation.none)
         self.warnings =
             warnings + settings.remarks + settings.unreadableCertificateFiles() + examined.warnings
             + settings.hostsOfLocalDNSAlone(by: routes) + settings.exposures
@@ -86,7 +86,7 @@ struct CheckReport {
             if: !search.isEmpty)
         let disk = cache.disk.path
         row("cache", "\(cache.memory >> 20) MiB of memory, \(disk.isEmpty ? "no file" : "and \(disk)")")
-        if let shared = cache.shared.url { row("shared", "with other servers in \(shared.placeText)") }
+        if let redis = cache.shared.redis { row("shared", "with other servers in \(Self.place(of: redis))") }
         if let policy { row("policy", policy) }
         let presets = presets.filter { $0.count > 0 }
         row("preset", "names: \(Self.list(presets.map { "\($0.count) \($0.text)" }))", if: !presets.isEmpty)
@@ -138,7 +138,7 @@ struct CheckReport {
                 object: { writer in
                     writer.member("memory", settings.cache.memory)
                     writer.member("file", settings.cache.disk.path.isEmpty ? nil : settings.cache.disk.path)
-                    writer.member("shared", settings.cache.shared.url?.placeText)
+                    writer.member("shared", settings.cache.shared.redis.map(Self.place))
                 })
             writer.member(
                 "presets",
@@ -172,6 +172,14 @@ struct CheckReport {
             ("last_resort", preset.lastResort.count, "in the last resort"),
             ("preresolve", preset.preresolve.count, "looked up at the start"),
         ]
+    }
+
+    /// Without user and password.
+    private static func place(of redis: RedisSettings) -> String {
+        switch redis.place {
+        case .host(let host, let port, let usesTLS): "\(host), port \(port)\(usesTLS ? ", by TLS" : "")"
+        case .path(let path): path
+        }
     }
 
     private static func isHere(_ endpoint: AddressAndPort) -> Bool { SocketAddress(endpoint)?.isOnThisMachine ?? false }

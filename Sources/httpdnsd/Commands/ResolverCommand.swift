@@ -56,9 +56,7 @@ struct ResolverCommand: ParsableCommand {
     private var folder: String { root.hasSuffix("/") ? String(root.dropLast()) : root }
 
     /// - Returns: what is left to do.
-    private func change(
-        _ resolver: MachineResolver, _ target: Target?
-    ) throws -> [String] {
+    private func change(_ resolver: MachineResolver, _ target: Target?) throws -> [String] {
         if let target { return try resolver.on(target.server, needsLists: target.needsLists) }
         return action == .off ? try resolver.off() : []
     }
@@ -70,14 +68,9 @@ struct ResolverCommand: ParsableCommand {
         return action == .off ? try docker.off() : nil
     }
 
-    /// Where programs are to ask.
-    private struct Target {
-        let server: LocalDNSServer
-        /// Whether LocalDNS is looked for in the machine's lists.
-        let needsLists: Bool
-        /// An address that other network namespaces reach; nil when none is written.
-        let forContainers: String?
-    }
+    /// Where programs are to ask, whether LocalDNS is looked for in the machine's lists, and an address that other network
+    /// namespaces reach; nil when none is written.
+    private typealias Target = (server: LocalDNSServer, needsLists: Bool, forContainers: String?)
 
     /// Why programs that ask there would find no name; nil: the server answers.
     private func reasonAgainst(_ server: AddressAndPort) -> String? {
@@ -102,9 +95,10 @@ struct ResolverCommand: ParsableCommand {
             onPort53.first { $0.address.isLoopback && $0.address.recordType == .a }
             ?? onPort53.first { $0.address.isLoopback } ?? onPort53.first ?? served[0]
         if folder.isEmpty, let reason = reasonAgainst(chosen) { throw CommandFailure(reason) }
-        return Target(
-            server: LocalDNSServer(chosen), needsLists: settings.localDNS.groups == nil,
-            forContainers: onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" })
+        return (
+            LocalDNSServer(chosen), settings.localDNS.groups == nil,
+            onPort53.first { !$0.address.isLoopback }.map { "\($0.address)" }
+        )
     }
 
     /// Without a configuration that can be read nothing is known of where the server listens.

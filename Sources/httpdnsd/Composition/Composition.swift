@@ -14,18 +14,7 @@ import Upstreams
 @Loop
 struct Composition {
     /// A provider, and the entry it was made from.
-    struct ConfiguredProvider {
-        let entry: Configuration.ProviderEntry
-        let upstream: HTTPDNSProvider
-        /// A digest of what its answers depend on; only credentials, limits and time-outs do not count.
-        let identity: String
-
-        init(_ entry: Configuration.ProviderEntry, _ upstream: HTTPDNSProvider) {
-            self.entry = entry
-            self.upstream = upstream
-            identity = Composition.digest([entry.answerIdentity])
-        }
-    }
+    typealias ConfiguredProvider = (entry: Configuration.ProviderEntry, upstream: HTTPDNSProvider)
 
     let settings: Configuration
     /// A digest of all in them that answers depend on.
@@ -45,8 +34,8 @@ struct Composition {
     let sources: SourceTags
     private let numbers: SourceTags.Numbers
     private let limit: LocalDNSLimit
-    /// The calls of accounts that no provider has now.
-    let calls: AccountCalls
+    /// How often accounts were called that no provider has now: a reload may bring them back.
+    var calls: [String: CallQuota.Record]
     /// They outlast a policy, as the providers do that are the same in the next one.
     let probes: Probes
     let loop: EventLoop
@@ -68,11 +57,15 @@ struct Composition {
         self.report = report
         let limit = old?.limit ?? limit
         self.limit = limit
-        calls = old?.calls ?? AccountCalls()
         probes = old?.probes ?? Probes(clock: loop, report: report)
+        let make = { (name: String, groups: [[LocalDNSServer]], zone: Name) in
+            LocalDNS(
+                name: name, groups: groups, zone: zone, timeout: settings.localDNS.timeout,
+                maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop, report: report)
+        }
         let localDNS =
             old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
-            ?? Self.localDNS(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
+            ?? Self.localDNS(settings, replacing: old, report: report, make)
         self.localDNS = localDNS
         // What stays over a reload goes on looking up by this one.
         let hosts = old.flatMap { $0.localDNS === localDNS ? $0.hosts : nil } ?? HostSources(localDNS: localDNS)
@@ -83,15 +76,19 @@ struct Composition {
                 released: Release.day, clock: loop, secondsSince1970: { Int64(time(nil)) },
                 report: { report($0.map { .clockDoubted($0) } ?? .clockTrusted) })
         self.timeOfDay = timeOfDay
-        checks = Self.checks(
-            settings, replacing: old?.checks, timeOfDay, paths: paths, loop: loop, report: report)
-        forwarders = Self.forwarders(settings, replacing: old, limit: limit, paths: paths, loop: loop, report: report)
-        for provider in old?.providers ?? [] {
-            calls.put(provider.upstream.account.record, of: provider.entry.accountText)
-        }
-        providers = settings.providers.map { [calls] entry in
+        let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
+        checks =
+            old.flatMap { $0.checks.ports == ports ? $0.checks : nil }
+            ?? AddressChecks(
+                ports: ports, handshake: CertificateCheck(paths: paths, loop: loop),
+                journal: old?.checks.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report),
+                timeOfDay: timeOfDay, clock: loop)
+        forwarders = Self.forwarders(settings, replacing: old, make)
+        var calls = old?.calls ?? [:]
+        for provider in old?.providers ?? [] { calls[provider.entry.accountText] = provider.upstream.account.record }
+        providers = settings.providers.map { entry in
             // Whatever else has changed, what the account was sent today counts.
-            let record = calls.take(of: entry.accountText)
+            let record = calls.removeValue(forKey: entry.accountText)
             // Its own look-ups go through LocalDNS: with another one it must be made again.
             if let same = old?.providers.first(where: { $0.entry == entry }), old?.localDNS === localDNS,
                 old?.settings.http.proxy == settings.http.proxy
@@ -106,8 +103,9 @@ struct Composition {
                 timeOfDay: { Int64(time(nil)) }, report: report)
             upstream.account.onSign = { timeOfDay.learn($0, from: entry.name) }
             if let record { upstream.account.restore(record) }
-            return ConfiguredProvider(entry, upstream)
+            return (entry, upstream)
         }
+        self.calls = calls
         hosts.providers = providers.map(\.upstream).filter(\.isKnownByAddress)
         (sources, numbers) = Self.number(settings, providers, replacing: old)
         shared = Self.shared(
@@ -115,27 +113,15 @@ struct Composition {
             events: events)
     }
 
-    private static func checks(
-        _ settings: Configuration, replacing old: AddressChecks?, _ timeOfDay: TimeOfDay, paths: NetworkPaths,
-        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
-    ) -> AddressChecks {
-        let ports = settings.localDNS.certificatePorts.compactMap { UInt16(exactly: $0) }
-        if let old, old.ports == ports { return old }
-        let journal = old?.journal ?? HijackJournal(timeOfDay: { Int64(time(nil)) }, report: report)
-        return AddressChecks(
-            ports: ports, handshake: CertificateCheck(paths: paths, loop: loop), journal: journal,
-            timeOfDay: timeOfDay, clock: loop)
-    }
+    /// Asks servers, by groups, for a zone.
+    private typealias MakeLocalDNS = (_ name: String, _ groups: [[LocalDNSServer]], _ zone: Name) -> LocalDNS
 
     private static func localDNS(
-        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSLimit, paths: NetworkPaths,
-        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
+        _ settings: Configuration, replacing old: Composition?, report: @escaping @Loop (ResolverEvent) -> Void,
+        _ make: MakeLocalDNS
     ) -> LocalDNS {
         let known = (settings.localDNS.groups ?? []).map { $0.map { LocalDNSServer($0) } }
-        let localDNS = LocalDNS(
-            groups: known, timeout: settings.localDNS.timeout, maxTTL: settings.localDNS.maxTTL, limit: limit,
-            paths: paths, loop: loop,
-            report: report)
+        let localDNS = make("localdns", known, .root)
         if let old, old.settings.localDNS.findsLike(settings.localDNS) { localDNS.takeServers(of: old.localDNS) }
         localDNS.findServers = {
             do throws(LocalDNSServersError) {
@@ -151,16 +137,13 @@ struct Composition {
 
     /// Those that ask the same servers for the same zone in the same way stay, each for one entry.
     private static func forwarders(
-        _ settings: Configuration, replacing old: Composition?, limit: LocalDNSLimit, paths: NetworkPaths,
-        loop: EventLoop, report: @escaping @Loop (ResolverEvent) -> Void
+        _ settings: Configuration, replacing old: Composition?, _ make: MakeLocalDNS
     ) -> [LocalDNS] {
         var left = old?.settings.localDNS.answersLike(settings.localDNS) == true ? old?.forwarders ?? [] : []
         return settings.forwards.map { forward in
             let servers = forward.servers.map { LocalDNSServer($0) }
-            let new = LocalDNS(
-                name: "forward to \(servers.map(\.description).joined(separator: ", "))", groups: [servers],
-                zone: forward.suffixes.first { !$0.isRoot } ?? .root, timeout: settings.localDNS.timeout,
-                maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop, report: report)
+            let name = "forward to \(servers.map(\.description).joined(separator: ", "))"
+            let new = make(name, [servers], forward.suffixes.first { !$0.isRoot } ?? .root)
             let same = left.firstIndex { $0.zone == new.zone && $0.groups == new.groups }
             return same.map { left.remove(at: $0) } ?? new
         }
@@ -183,7 +166,7 @@ struct Composition {
                 return index.flatMap { old?.sources.forwards[$0] } ?? numbers.next()
             },
             providers: providers.map { provider in
-                let index = old?.providers.firstIndex { $0.identity == provider.identity }
+                let index = old?.providers.firstIndex { $0.entry.answerIdentity == provider.entry.answerIdentity }
                 return index.flatMap { old?.sources.providers[$0] } ?? numbers.nextProvider()
             })
         return (tags, numbers)
@@ -238,14 +221,14 @@ struct Composition {
         let asked = providers.map(\.upstream).filter { onlyProvider == nil || $0.name == onlyProvider }
         let answers = settings.answers
         let filter = AddressFilter(
-            bogus: answers.bogus, dropsPrivate: answers.privateAddresses == .drop, privateNames: answers.privateNames)
+            bogus: answers.bogus, dropsPrivate: answers.dropsPrivate, privateNames: answers.privateNames)
         return SourceLines(
             mode: mode, providers: asked, filter: filter, probes: probes, localDNS: localDNS, forwarders: forwarders,
             checks: checks, certificateCheck: settings.localDNS.certificateCheck,
             unverified: settings.localDNS.unverified,
             // A provider that is asked alone shall answer itself.
             shared: onlyProvider == nil ? shared : nil,
-            guardsServiceBindings: settings.answers.httpsRecords == .protect)
+            guardsServiceBindings: answers.guardsServiceBindings)
     }
 }
 

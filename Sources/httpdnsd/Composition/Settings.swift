@@ -26,13 +26,12 @@ extension LocalDNSServer {
 extension HTTPDNSSettings {
     /// - Parameter mark: goes with each request; nil: none.
     init(_ entry: Configuration.ProviderEntry, proxy: SocketAddress?, mark: LoopMark?) {
-        let (format, isSecure) = (entry.format, entry.url.scheme == .https)
         let (host, certified) = (entry.url.host.description, entry.tlsNames.map(\.description))
         self.init(
-            name: entry.name, format: format,
+            name: entry.name, format: entry.format,
             origin: HTTPOrigin(
-                scheme: isSecure ? .https : .http, port: entry.url.port,
-                hosts: isSecure && !certified.isEmpty ? certified : [host],
+                scheme: entry.url.scheme, port: entry.url.port,
+                hosts: entry.url.scheme == .https && !certified.isEmpty ? certified : [host],
                 basePath: entry.type.urlIsWhole ? "" : entry.url.path, caFile: entry.caFile,
                 pins: entry.pins, proxy: proxy),
             host: host)
@@ -160,7 +159,7 @@ extension Configuration {
     /// What is said when the certificate of the shared cache cannot be checked; nil when all is well.
     private var uselessSharedAuthorities: String? {
         let file = HTTPOrigin.defaultCAFile
-        guard case .host(_, _, usesTLS: true)? = cache.shared.url?.place, cache.shared.caFile.isEmpty,
+        guard case .host(_, _, usesTLS: true)? = cache.shared.redis?.place, cache.shared.caFile.isEmpty,
             let problem = authoritiesProblem(file)
         else { return nil }
         return
@@ -213,33 +212,10 @@ extension Configuration.ControlSettings.Mode {
     var permissions: mode_t { mode_t(rawValue, radix: 8) ?? 0o600 }
 }
 
-/// How often accounts were called that the configuration does not have now: a reload may bring them back.
-@Loop
-final class AccountCalls {
-    private var records: [String: CallQuota.Record] = [:]
-
-    /// Notes the calls of an account whose quota ends.
-    func put(_ record: CallQuota.Record, of account: String) { records[account] = record }
-
-    /// The calls of an account for a new quota, which counts on from there.
-    func take(of account: String) -> CallQuota.Record? { records.removeValue(forKey: account) }
-}
-
 extension SharedStoreSettings {
     /// Nil when nothing is shared.
     init?(_ shared: Configuration.SharedCache) {
-        guard let url = shared.url, let key = shared.key else { return nil }
-        let place: RedisSettings.Place =
-            switch url.place {
-            case .host(let host, let port, let usesTLS): .host(host.description, port: port, usesTLS: usesTLS)
-            case .path(let path): .path(path)
-            }
-        var redis = RedisSettings(place: place)
-        redis.user = url.user
-        redis.password = url.password
-        redis.database = url.database
-        redis.caFile = shared.caFile
-        redis.timeout = shared.timeout
+        guard let redis = shared.redis, let key = shared.key else { return nil }
         self.init(
             redis: redis, key: key, prefix: shared.prefix, takesLease: shared.lease, countsCalls: shared.limits)
     }

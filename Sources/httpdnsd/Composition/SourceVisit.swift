@@ -14,7 +14,7 @@ extension Composition {
     /// - Parameter via: the only source that is asked: `httpdns`, `localdns` or the name of a provider; nil: all.
     /// - Returns: what was found, in the order of the questions.
     func lookUp(_ questions: [Question], via: String?) async -> [QueryResult] {
-        let routes = Self.routes(settings, Translation(settings.answers.dns64, found: .none))
+        let routes = Self.routes(settings, settings.answers.dns64 ?? Translation.none)
         var results: [RecordType: QueryResult] = [:]
         for question in questions where via == nil {
             let reply = localAnswers().reply(to: question, policy: routes)
@@ -187,7 +187,7 @@ final class SourceVisit {
         of settings: Configuration, asking providers: [Configuration.ProviderEntry], asksShared: Bool,
         within patience: Duration
     ) throws(SystemError) -> Outcome {
-        let asksShared = asksShared && settings.cache.shared.url != nil
+        let asksShared = asksShared && settings.cache.shared.redis != nil
         guard asksShared || !providers.isEmpty else { return (nil, [:]) }
         let visit = SourceVisit(settings, try EventLoop())
         visit.run {

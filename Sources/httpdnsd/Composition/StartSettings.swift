@@ -29,7 +29,7 @@ extension Configuration {
     /// Whether the server makes connections to Unix sockets of other programs, at any time.
     var connectsToUnixSockets: Bool {
         if case .unix? = log.dnstap { return true }
-        if case .path? = cache.shared.url?.place { return true }
+        if case .path? = cache.shared.redis?.place { return true }
         return false
     }
 

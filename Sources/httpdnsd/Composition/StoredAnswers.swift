@@ -24,7 +24,8 @@ extension Composition {
             texts[tag] = Self.named(.forward, forward.servers.map(\.description).joined(separator: ","))
         }
         for (index, provider) in providers.enumerated() {
-            let identity = provider.entry.type.rawValue + provider.identity + settings.answers.answerIdentity
+            let own = Self.digest([provider.entry.answerIdentity])
+            let identity = provider.entry.type.rawValue + own + settings.answers.answerIdentity
             for (source, kind) in [
                 (Source.provider(index: index), AnswerKind.provider), (.shared(index: index), .shared),
             ] {

@@ -223,6 +223,6 @@ extension SignedPolicy {
 
     /// Whether it should be in force on this machine.
     func isDue(by settings: Configuration, at now: Int64) -> Bool {
-        isFor(settings) && (settings.policy.onExpiry == .keep || !isExpired(at: now))
+        isFor(settings) && (settings.policy.keepsExpired || !isExpired(at: now))
     }
 }

@@ -68,7 +68,7 @@ final class PolicyKeeper {
     }
 
     /// Whether it switches HTTPDNS off.
-    var switchesOff: Bool { inForce?.document.switch == .off }
+    var switchesOff: Bool { inForce?.document.switchesOff == true }
 
     /// Where an entry of its lists stands that decides about a name; nil for any other.
     func place(of rule: RoutingRule) -> String? {
@@ -267,7 +267,7 @@ final class PolicyKeeper {
         events.logger.log(
             .policyExpired,
             "the policy with serial \(serial) has expired, and "
-                + (settings.policy.onExpiry == .keep
+                + (settings.policy.keepsExpired
                     ? "stays in force until there is another" : "the configuration file alone is in force"))
     }
 

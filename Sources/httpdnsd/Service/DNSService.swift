@@ -58,7 +58,7 @@ final class DNSService {
         self.log = log
         self.events = events
         self.loop = loop
-        paths.translator = Translation(settings.answers.dns64, found: .none).prefix
+        paths.translator = settings.answers.dns64?.prefix
         let freshness = FreshnessPolicy(settings.cache)
         memory = MemoryCache(memory: budget.cache(settings.cache.memory), policy: freshness)
         // First of all: the file is opened on another thread meanwhile.
@@ -67,7 +67,7 @@ final class DNSService {
             settings, paths: paths,
             limit: LocalDNSLimit(maximum: min(descriptors.queries, budget.flights)), loop: loop, events: events)
         reported = BadAddresses(clock: loop)
-        let policy = composition.policy(Translation(settings.answers.dns64, found: .none))
+        let policy = composition.policy(settings.answers.dns64 ?? Translation.none)
         store = AnswerStore(
             memory: memory, freshness: freshness, generation: generation, policy: policy, badAddresses: reported,
             clock: loop)
@@ -106,7 +106,7 @@ final class DNSService {
     }
 
     /// What the network translates IPv4 addresses by, in force.
-    var translation: Translation { Translation(composition.settings.answers.dns64, found: foundTranslation) }
+    var translation: Translation { composition.settings.answers.dns64 ?? foundTranslation }
 
     // MARK: Changes
 
@@ -119,7 +119,7 @@ final class DNSService {
         let old = composition
         let new = Composition(settings, replacing: old, paths: paths, loop: loop, events: events)
         if new.localDNS !== old.localDNS { new.readLocalDNSAgain() }
-        let policy = new.policy(Translation(settings.answers.dns64, found: foundTranslation))
+        let policy = new.policy(settings.answers.dns64 ?? foundTranslation)
         // Hints and addresses that were passed on must not outlive the leave to pass them on.
         let mayGiveCached = settings.answers.answerIdentity == old.settings.answers.answerIdentity
         if new.hasRenumbered(old) || !mayGiveCached { memory.removeAll() }
@@ -141,6 +141,9 @@ final class DNSService {
         new.findLoops(with: resolver.probes)
         return old
     }
+
+    /// Continues from the calls of an account that no provider has: a reload may bring it back.
+    func restore(_ calls: CallQuota.Record, ofAbsent account: String) { composition.calls[account] = calls }
 
     /// Has everything go by the composition in force.
     private func followComposition(replacing old: Composition?) {

@@ -57,7 +57,11 @@ final class LearnedState {
             switch record.kind {
             case .badAddress: restoreBadAddress(record)
             case .calls, .fleetCalls, .clockOffset, .serviceAddresses:
-                restoreCallsOfAbsentAccount(record)
+                if record.kind == .calls, let calls = CallQuota.Record(storedText: record.value),
+                    !composition.providers.contains(where: { $0.entry.accountText == record.name })
+                {
+                    service.restore(calls, ofAbsent: record.name)
+                }
                 for provider in composition.providers {
                     guard let learned = HTTPDNSProvider.Learned(record, of: provider.entry) else { continue }
                     provider.upstream.restore(learned, at: record.storedAt)
@@ -81,14 +85,6 @@ final class LearnedState {
             }
         }
         composition.checks.journal.restore(forged.sorted { $0.last > $1.last })
-    }
-
-    /// A reload may bring a provider of the account.
-    private func restoreCallsOfAbsentAccount(_ record: StateRecord) {
-        guard record.kind == .calls, !composition.providers.contains(where: { $0.entry.accountText == record.name }),
-            let calls = CallQuota.Record(storedText: record.value)
-        else { return }
-        composition.calls.put(calls, of: record.name)
     }
 
     /// On another network the same address may be another host.

@@ -164,7 +164,7 @@ final class NetworkFollower {
     /// other one is needed, and an attacker in place of LocalDNS must not offer one.
     private func discoverPrefix() {
         let isWanted =
-            composition.settings.answers.dns64 == .auto && !composition.providers.isEmpty && service.paths.isIPv6Only
+            composition.settings.answers.dns64 == nil && !composition.providers.isEmpty && service.paths.isIPv6Only
         prefixDiscovery?.begin(isWanted: isWanted)
     }
 
@@ -173,7 +173,7 @@ final class NetworkFollower {
         service.takeTranslation(found)
         let prefix = service.translation.prefix
         // While it is looked for again nothing is known.
-        guard composition.settings.answers.dns64 == .auto, found != .awaited, loggedPrefix != prefix else { return }
+        guard composition.settings.answers.dns64 == nil, found != .awaited, loggedPrefix != prefix else { return }
         loggedPrefix = prefix
         let text = prefix.map {
             "this network has IPv6 alone and translates IPv4 addresses by \($0): names without IPv6 addresses get such"
@@ -242,14 +242,4 @@ extension Composition {
 extension Translation {
     /// Nil while there is none.
     var prefix: NAT64Prefix? { if case .prefix(let prefix) = self { prefix } else { nil } }
-
-    /// - Parameter found: what is known of the network.
-    init(_ setting: DNS64, found: Translation) {
-        self =
-            switch setting {
-            case .off: .none
-            case .auto: found
-            case .prefix(let prefix): .prefix(prefix)
-            }
-    }
 }

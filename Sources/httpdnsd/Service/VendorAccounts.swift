@@ -39,7 +39,7 @@ final class VendorAccounts {
     private(set) var hosts: HTTPHosts
     private var quotas: [String: CallQuota] = [:]
     /// The calls of accounts that the configuration does not have now.
-    private let calls = AccountCalls()
+    private var calls: [String: CallQuota.Record] = [:]
     private let guesses = TokenGuard()
     private var outcomes: [VendorOutcome: Int] = [:]
     private let events: EventLog
@@ -61,11 +61,11 @@ final class VendorAccounts {
         service = VendorService(settings)
         hosts = HTTPHosts(machine: hostName(), names: settings.listen.plainNames)
         let now = Int64(time(nil))
-        for (id, quota) in quotas { calls.put(quota.record(at: now), of: id) }
+        for (id, quota) in quotas { calls[id] = quota.record(at: now) }
         quotas = [:]
         for account in settings.accounts {
             var quota = CallQuota(dailyLimit: account.dailyLimit)
-            if let record = calls.take(of: account.id) { quota.restore(record, at: now) }
+            if let record = calls.removeValue(forKey: account.id) { quota.restore(record, at: now) }
             quotas[account.id] = quota
         }
     }
@@ -106,7 +106,7 @@ final class VendorAccounts {
 
     /// Continues from the count that an earlier process stored.
     func restore(_ record: CallQuota.Record, of account: String) {
-        if quotas[account] == nil { calls.put(record, of: account) }
+        if quotas[account] == nil { calls[account] = record }
         quotas[account]?.restore(record, at: Int64(time(nil)))
     }
 

@@ -3,6 +3,7 @@ import DNSResolver
 import DNSWire
 import HTTPDNS
 import Testing
+import Upstreams
 
 struct AnswerIdentityTests {
     private typealias Change = (key: String, change: (inout Configuration) throws -> Void)
@@ -33,11 +34,11 @@ struct AnswerIdentityTests {
         ("localdns.certificate_check", { $0.localDNS.certificateCheck = .off }),
         ("localdns.certificate_ports", { $0.localDNS.certificatePorts = [443, 8443] }),
         ("localdns.unverified", { $0.localDNS.unverified = [try Name("a")] }),
-        ("answers.https_records", { $0.answers.httpsRecords = .forward }),
+        ("answers.https_records", { $0.answers.guardsServiceBindings = false }),
         ("answers.bogus", { $0.answers.bogus = [try #require(AddressPrefix("192.0.2.9/32"))] }),
-        ("answers.private_addresses", { $0.answers.privateAddresses = .drop }),
+        ("answers.private_addresses", { $0.answers.dropsPrivate = true }),
         ("answers.private_names", { $0.answers.privateNames = [try Name("a")] }),
-        ("answers.dns64", { $0.answers.dns64 = .off }),
+        ("answers.dns64", { $0.answers.dns64 = Translation.none }),
     ]
 
     private let base: Configuration

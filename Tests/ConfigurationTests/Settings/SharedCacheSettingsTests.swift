@@ -1,5 +1,6 @@
 import HTTPDNS
 import Testing
+import Upstreams
 
 @testable import Configuration
 
@@ -22,23 +23,23 @@ struct SharedCacheSettingsTests {
     func `a URL names host, port, and whether there is TLS`(text: String, host: String, port: UInt16, usesTLS: Bool)
         throws
     {
-        guard case .host(let read, let readPort, let readTLS) = try SharedCacheURL(text).place else {
+        guard case .host(let read, let readPort, let readTLS) = try RedisSettings(url: text).place else {
             Issue.record("no host")
             return
         }
-        #expect((read.description, readPort, readTLS) == (host, port, usesTLS))
+        #expect((read, readPort, readTLS) == (host, port, usesTLS))
     }
 
     @Test func `user, password and database are read, percent-encoding undone`() throws {
-        let url = try SharedCacheURL("rediss://fleet:a%40b%2Fc:d@192.0.2.1:6380/3")
+        let url = try RedisSettings(url: "rediss://fleet:a%40b%2Fc:d@192.0.2.1:6380/3")
         #expect((url.user, url.password?.value, url.database) == ("fleet", "a@b/c:d", 3))
-        #expect(try SharedCacheURL("redis://:p@h").password?.value == "p")
-        #expect(try SharedCacheURL("redis://h").password == nil)
+        #expect(try RedisSettings(url: "redis://:p@h").password?.value == "p")
+        #expect(try RedisSettings(url: "redis://h").password == nil)
     }
 
     @Test func `a Unix socket is named by its path, with password and database if there are any`() throws {
-        #expect(try SharedCacheURL("unix:/run/redis.sock").place == .path("/run/redis.sock"))
-        let url = try SharedCacheURL("unix://u:p@/run/redis.sock?database=2")
+        #expect(try RedisSettings(url: "unix:/run/redis.sock").place == .path("/run/redis.sock"))
+        let url = try RedisSettings(url: "unix://u:p@/run/redis.sock?database=2")
         #expect(url.place == .path("/run/redis.sock"))
         #expect((url.user, url.password?.value, url.database) == ("u", "p", 2))
     }
