@@ -88,23 +88,19 @@ extension Configuration {
     }
 }
 
-/// A configuration that can be used, and what the user should know about it. An object: with all tables it is large.
-public final class LoadedConfiguration: Sendable {
-    public let configuration: Configuration
+/// A configuration that can be used, and what the user should know about it.
+public struct LoadedConfiguration: Sendable {
+    public fileprivate(set) var configuration: Configuration
     /// Sorted by line, those without one at the end; then those about other files that it names.
-    public let warnings: [Diagnostic]
+    public fileprivate(set) var warnings: [Diagnostic]
     /// The keys whose secret the file holds itself.
-    let secrets: [String]
-
-    init(_ configuration: Configuration, warnings: [Diagnostic], secrets: [String]) {
-        (self.configuration, self.warnings, self.secrets) = (configuration, warnings, secrets)
-    }
+    fileprivate let secrets: [String]
 
     /// The same with other addresses to listen at.
     public func listening(at addresses: [AddressAndPort]) -> LoadedConfiguration {
-        var changed = configuration
-        changed.listen.addresses = addresses
-        return LoadedConfiguration(changed, warnings: warnings, secrets: secrets)
+        var changed = self
+        changed.configuration.listen.addresses = addresses
+        return changed
     }
 }
 
@@ -127,9 +123,9 @@ extension Configuration {
         path: String, _ variables: Variables, isStart: Bool = false
     ) throws(ConfigurationError) -> LoadedConfiguration {
         let bytes = try fileBytes(path, variables, takesCopy: isStart)
-        let loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
-        return LoadedConfiguration(
-            loaded.configuration, warnings: loaded.warnings + exposed(loaded, path, variables), secrets: loaded.secrets)
+        var loaded = try parse(bytes: bytes, file: path, environment: try variables.read())
+        loaded.warnings += exposed(loaded, path, variables)
+        return loaded
     }
 
     /// What is said of the file, of that of its variables and of the certificate's key when others can read the secrets in
@@ -213,7 +209,7 @@ extension Configuration {
         try reading.check()
         configuration.lines = reading.lines
         return LoadedConfiguration(
-            configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
+            configuration: configuration, warnings: Diagnostic.sorted(reading.warnings) + reading.furtherWarnings,
             secrets: reading.secrets.map(\.description))
     }
 }

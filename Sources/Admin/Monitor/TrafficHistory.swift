@@ -82,9 +82,7 @@ public final class TrafficHistory {
             return steps.reduce(0) { sum, step in places.reduce(sum) { $0 + Int(step[$1]) } }
         }
         let unanswered = steps.reduce(0) { $0 + Int($1.last ?? 0) }
-        return Verdict.Traffic(
-            queries: sum(counters.answers.map(\.label)) + unanswered, failed: sum(["none"]) + unanswered,
-            stale: sum(["stale"]))
+        return (sum(counters.answers.map(\.label)) + unanswered, sum(["none"]) + unanswered, sum(["stale"]))
     }
 
     /// The steps of the hour and of the day that have ended since a reader has `seen` so many; at first, with none, all that are

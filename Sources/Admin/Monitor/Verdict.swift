@@ -54,16 +54,9 @@ struct Verdict: Sendable {
         static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
     }
 
-    /// What clients got.
-    struct Traffic: Equatable, Sendable {
-        /// All queries that were taken or dropped.
-        var queries = 0
-        /// Those of them that got SERVFAIL, or nothing.
-        var failed = 0
-        /// Those that got an answer past its TTL.
-        var stale = 0
-    }
-
+    /// What clients got: all queries that were taken or dropped, those of them that got SERVFAIL or nothing, and those that got
+    /// an answer past its TTL.
+    typealias Traffic = (queries: Int, failed: Int, stale: Int)
     typealias Cause = (level: Level, finding: Finding)
 
     let traffic: Traffic
@@ -75,48 +68,41 @@ struct Verdict: Sendable {
     /// - Parameter unreadiness: why no question can be answered from any source; nil when one may be.
     init(unreadiness: String?, status: StatusReport, findings: [Finding], traffic: Traffic) {
         self.traffic = traffic
-        let found = Self.unanswerable(unreadiness) + Self.cutOff(status) + Self.failures(traffic) + Self.stale(traffic)
+        var found: [Cause] = []
+        if let unreadiness {
+            let remedy =
+                unreadiness == "stopping" ? "`systemctl start httpdnsd` once it has stopped" : "`httpdnsd doctor`"
+            let sentence = "no name can be answered that is not cached: \(unreadiness)"
+            found.append((.red, Finding("server.unready", .error, sentence, mend: remedy)))
+        }
+        // While HTTPDNS is meant to be used.
+        if status.isOn, status.isCutOff, status.mode != "localdns-only" {
+            let finding = Finding(
+                "providers.none", .error,
+                "no provider can be reached: protected names have what is cached, or LocalDNS",
+                mend: "`httpdnsd doctor` says what is in the way of each")
+            found.append((.red, finding))
+        }
+        // More than one query in a hundred is never well; more than one in ten, and not by a chance of few queries, is bad.
+        if traffic.failed * 100 > traffic.queries {
+            let finding = Finding(
+                "answers.failed", .error,
+                "\(Self.share(traffic.failed, of: traffic)) of the queries of the last 5 minutes got SERVFAIL or nothing",
+                mend: "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`")
+            let isBad = traffic.failed * 10 > traffic.queries && traffic.failed >= 3
+            found.append((isBad ? .red : .amber, finding))
+        }
+        if traffic.stale * 100 > traffic.queries {
+            let finding = Finding(
+                "answers.stale", .warning,
+                "\(Self.share(traffic.stale, of: traffic)) of the queries of the last 5 minutes got an answer past its TTL",
+                mend: "`httpdnsd doctor` says which source is slow or away")
+            found.append((.amber, finding))
+        }
         // Clients are not given a forged address: to find one is what the server is for.
         let others = findings.filter { $0.key != "localdns.forged" }.map { (level: .amber, finding: $0) } as [Cause]
         // Not `sorted`, which may change the order of equals.
         causes = [.red, .amber].flatMap { level in (found + others).filter { $0.level == level } }
-    }
-
-    private static func unanswerable(_ reason: String?) -> [Cause] {
-        guard let reason else { return [] }
-        let finding = Finding(
-            "server.unready", .error, "no name can be answered that is not cached: \(reason)",
-            mend: reason == "stopping" ? "`systemctl start httpdnsd` once it has stopped" : "`httpdnsd doctor`")
-        return [(.red, finding)]
-    }
-
-    /// While HTTPDNS is meant to be used.
-    private static func cutOff(_ status: StatusReport) -> [Cause] {
-        guard status.isOn, status.isCutOff, status.mode != "localdns-only" else { return [] }
-        let finding = Finding(
-            "providers.none", .error, "no provider can be reached: protected names have what is cached, or LocalDNS",
-            mend: "`httpdnsd doctor` says what is in the way of each")
-        return [(.red, finding)]
-    }
-
-    /// More than one query in a hundred is never well; more than one in ten, and not by a chance of few queries, is bad.
-    private static func failures(_ traffic: Traffic) -> [Cause] {
-        guard traffic.failed * 100 > traffic.queries else { return [] }
-        let isBad = traffic.failed * 10 > traffic.queries && traffic.failed >= 3
-        let finding = Finding(
-            "answers.failed", .error,
-            "\(share(traffic.failed, of: traffic)) of the queries of the last 5 minutes got SERVFAIL or nothing",
-            mend: "`httpdnsd query NAME --trace` says why; `journalctl -u httpdnsd -p warning`")
-        return [(isBad ? .red : .amber, finding)]
-    }
-
-    private static func stale(_ traffic: Traffic) -> [Cause] {
-        guard traffic.stale * 100 > traffic.queries else { return [] }
-        let finding = Finding(
-            "answers.stale", .warning,
-            "\(share(traffic.stale, of: traffic)) of the queries of the last 5 minutes got an answer past its TTL",
-            mend: "`httpdnsd doctor` says which source is slow or away")
-        return [(.amber, finding)]
     }
 
     /// Such as `4.2 % (21 of 500)`.

@@ -109,7 +109,7 @@ extension CacheReport {
         let lines = rows.flatMap { row in
             (row.first?.utf8.count ?? 0) > nameWidth ? [[row[0]], [""] + row.dropFirst()] : [row]
         }
-        return PlainText.lines(head + lines).split(separator: "\n").map(wrapped).joined(separator: "\n")
+        return (head + lines).tableText.split(separator: "\n").map(wrapped).joined(separator: "\n")
     }
 
     /// The longest name that shares a line with its answer.

@@ -80,9 +80,8 @@ public struct BadAddressReport: JSONRecord {
     /// A line for each address.
     public var text: String {
         guard !addresses.isEmpty else { return "" }
-        return PlainText.lines(
-            [["ADDRESS", "WEIGHT", "FADES IN"]]
-                + addresses.map { [$0.address, "\($0.weight)%", PlainText.duration($0.fades)] })
+        let rows = addresses.map { [$0.address, "\($0.weight)%", $0.fades.durationText] }
+        return ([["ADDRESS", "WEIGHT", "FADES IN"]] + rows).tableText
     }
 }
 
@@ -95,15 +94,13 @@ public struct WhyReport: JSONRecord {
 
     public func writeMembers(to writer: inout JSONWriter) {
         writeOwnMembers(to: &writer)
-        writer.member("entries", objects: lines, Self.write)
-    }
-
-    private static func write(_ line: String, to writer: inout JSONWriter) {
-        for (key, value) in fields(of: line) {
-            if let number = OutsideNumber(digits: value)?.within(0...Int(Int32.max)) {
-                writer.member(key, number)
-            } else {
-                writer.member(key, value)
+        writer.member("entries", objects: lines) { line, writer in
+            for (key, value) in Self.fields(of: line) {
+                if let number = OutsideNumber(digits: value)?.within(0...Int(Int32.max)) {
+                    writer.member(key, number)
+                } else {
+                    writer.member(key, value)
+                }
             }
         }
     }

@@ -92,7 +92,7 @@ public struct TraceReport: JSONRecord {
             let time = "\(step.milliseconds) ms"
             return [String(repeating: " ", count: max(0, 8 - time.count)) + time, step.kind, step.text]
         }
-        return "\(name) \(type)" + (rows.isEmpty ? "" : "\n" + PlainText.lines(rows))
+        return "\(name) \(type)" + (rows.isEmpty ? "" : "\n" + rows.tableText)
     }
 
     /// One thing that happened.

@@ -159,7 +159,7 @@ extension StatusReport.Address {
         text += "\(counted(requests, "request")), \(counted(failures, "failure"))"
         if let responseMilliseconds { text += ", replies in \(responseMilliseconds) ms" }
         if let pace { text += ", \(pace) at once: it says \"not so fast\"" }
-        if let lastError { text += "; last failure \(PlainText.duration(lastErrorAge ?? 0)) ago: \(lastError)" }
+        if let lastError { text += "; last failure \((lastErrorAge ?? 0).durationText) ago: \(lastError)" }
         return text
     }
 }

@@ -121,7 +121,7 @@ extension StatusReport {
 
         /// What is in memory, for a row of the text.
         var text: String {
-            "\(counted(entries, "answer")), \(PlainText.size(bytes)) of \(PlainText.size(limit)); \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(stale) served stale, \(refreshes) prefetched"
+            "\(counted(entries, "answer")), \(bytes.sizeText) of \(limit.sizeText); \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(stale) served stale, \(refreshes) prefetched"
         }
 
         /// Its file, for a row of the text.
@@ -228,7 +228,7 @@ extension StatusReport {
                 }
             var rows = [["policy", text]]
             if isInForce { rows += changes.map { ["", $0] } }
-            let age = fetchAge.map { "fetched \(PlainText.duration($0)) ago" } ?? "not fetched since the start"
+            let age = fetchAge.map { "fetched \($0.durationText) ago" } ?? "not fetched since the start"
             rows.append(["", "\(age) from \(url)"])
             if !problem.isEmpty { rows.append(["", "PROBLEM: \(problem)"]) }
             return rows
@@ -236,7 +236,7 @@ extension StatusReport {
 
         /// Several lines, in aligned columns.
         public var text: String {
-            url.isEmpty ? "no policy is fetched: policy.url is empty" : PlainText.lines(rows)
+            url.isEmpty ? "no policy is fetched: policy.url is empty" : rows.tableText
         }
     }
 }

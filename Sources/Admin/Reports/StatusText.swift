@@ -5,7 +5,7 @@ extension StatusReport {
         func row(_ key: String, _ text: String, if isSo: Bool = true) {
             if isSo { rows.append([key, text]) }
         }
-        row("httpdnsd", "\(version), up \(PlainText.duration(uptime)), process \(pid)")
+        row("httpdnsd", "\(version), up \(uptime.durationText), process \(pid)")
         row("config", "\(configuration), reloaded \(counted(reloads, "time")), generation \(generation)")
         if let error = reloadErrors.first {
             let more = reloadErrors.count > 1 ? " and \(counted(reloadErrors.count - 1, "mistake")) more" : ""
@@ -39,7 +39,7 @@ extension StatusReport {
             "addresses of unrelated names show one certificate (SHA-256 \(interception.prefix(16))...), and no provider "
                 + "can be reached: log in to this network (or it intercepts all connections)",
             if: !interception.isEmpty)
-        let ago = PlainText.duration(networkChangeAge ?? 0)
+        let ago = (networkChangeAge ?? 0).durationText
         row("network", "changed \(counted(networkChanges, "time")), last \(ago) ago", if: networkChanges > 0)
         row("resolver", "on: the machine's programs ask this server", if: resolver == "on")
         row(
@@ -73,6 +73,6 @@ extension StatusReport {
             "forged", "\(counted(forgedChecks, "check")) found a forged address of LocalDNS; the last:",
             if: forgedChecks > 0)
         rows += forged.map { ["", "  " + $0.text] }
-        return PlainText.lines(rows)
+        return rows.tableText
     }
 }

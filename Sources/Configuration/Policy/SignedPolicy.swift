@@ -4,17 +4,13 @@ import DNSWire
 /// A policy that an operator has signed once for many machines: lists, presets and the switch.
 ///
 /// Its text has the schema of the configuration and a `[document]` table. What only a machine's own file may say has no
-/// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL. An object: with all tables it is large.
-public final class SignedPolicy: Sendable {
+/// place in it: providers and their secrets, listeners, paths, and the policy's own key and URL.
+public struct SignedPolicy: Sendable {
     public let document: PolicyDocument
     /// Its lists; everything else has its default.
     public let lists: Configuration
     /// The trusted key by which it was verified; nil where it was only read.
     public let key: PolicyKey?
-
-    private init(_ document: PolicyDocument, _ lists: Configuration, by key: PolicyKey?) {
-        (self.document, self.lists, self.key) = (document, lists, key)
-    }
 
     /// What it may hold beside `document`, by table.
     private static let allowed = [
@@ -68,7 +64,7 @@ public final class SignedPolicy: Sendable {
         var lists = Configuration.read(only: Set(allowed.keys), of: tree, reading)
         try reading.check()
         lists.lines = reading.lines
-        return SignedPolicy(document, lists, by: key)
+        return SignedPolicy(document: document, lists: lists, key: key)
     }
 
     private static func readDocument(_ tree: TOMLNode, _ reading: Reading) -> PolicyDocument {

@@ -92,7 +92,7 @@ struct CheckReport {
         row("preset", "names: \(Self.list(presets.map { "\($0.count) \($0.text)" }))", if: !presets.isEmpty)
         row("prefer", settings.answers.prefer.rawValue, if: settings.answers.prefer != .both)
         for example in examples { row("example", "\(example.name): \(example.sources.joined(separator: ", then "))") }
-        return PlainText.lines(rows) + "\n\(file) is good"
+        return rows.tableText + "\n\(file) is good"
     }
 
     /// The same with all names of all lists, and the warnings. Documented in Documentation/Control.md.

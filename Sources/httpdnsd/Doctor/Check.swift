@@ -97,7 +97,7 @@ struct Diagnosis {
         if !unknown.isEmpty {
             rows.append(["-", "unknown", "what cannot be said now: \(unknown.joined(separator: ", "))"])
         }
-        return summary + "\n" + PlainText.lines(rows)
+        return summary + "\n" + rows.tableText
     }
 
     /// `2 problems, 1 warning`.

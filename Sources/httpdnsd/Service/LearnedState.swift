@@ -159,25 +159,14 @@ extension [LocalDNSServer] {
 
 extension HTTPDNSProvider.Learned {
     fileprivate func record(_ entry: Configuration.ProviderEntry) -> StateRecord {
-        StateRecord(kind, entry.storedName(of: kind) ?? "", value: storedText, storedAt: Int64(time(nil)))
-    }
-
-    private var kind: StateRecord.Kind {
-        switch self {
-        case .calls: .calls
-        case .fleet: .fleetCalls
-        case .clockOffset: .clockOffset
-        case .addresses: .serviceAddresses
-        }
-    }
-
-    private var storedText: String {
-        switch self {
-        case .calls(let record): record.storedText
-        case .fleet(let record): record.storedText
-        case .clockOffset(let seconds): "\(seconds)"
-        case .addresses(let addresses): addresses.map(\.description).joined(separator: " ")
-        }
+        let (kind, text): (StateRecord.Kind, String) =
+            switch self {
+            case .calls(let record): (.calls, record.storedText)
+            case .fleet(let record): (.fleetCalls, record.storedText)
+            case .clockOffset(let seconds): (.clockOffset, "\(seconds)")
+            case .addresses(let addresses): (.serviceAddresses, addresses.map(\.description).joined(separator: " "))
+            }
+        return StateRecord(kind, entry.storedName(of: kind) ?? "", value: text, storedAt: Int64(time(nil)))
     }
 
     /// Nil for what is not of this provider, or makes no sense.

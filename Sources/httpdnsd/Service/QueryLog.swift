@@ -18,7 +18,8 @@ final class QueryLog {
     private var names: HottestNames
     /// All since the start: of what comes within a minute, the log shows only the last.
     private var dropped = 0
-    private let localPrograms = LocalPrograms()
+    /// Of this machine.
+    let programs = LocalPrograms()
 
     /// Takes every query that the server tells of from now on.
     init(of service: DNSService) {
@@ -82,14 +83,11 @@ final class QueryLog {
 
     private var isLogging: Bool { service.composition.settings.log.queries }
 
-    /// Of a program of this machine its user and unit; nil for other clients.
-    func program(of network: ClientNetwork) -> String? { localPrograms.text(of: network) }
-
     private func report(of query: AnsweredQuery, _ source: SourceName) -> QueryReport {
         var report = QueryReport()
         report.time = UTCTime.now.description
         report.client = query.client.description
-        report.program = query.network.flatMap(program) ?? ""
+        report.program = query.network.flatMap(programs.text) ?? ""
         report.transport = query.transport.label
         if let question = query.question {
             report.name = question.name.description

@@ -58,7 +58,7 @@ extension Administration {
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections, _) = server.load
         if let busiest = server.busiestProgram {
-            status.busiestProgram = queries.program(of: busiest.network) ?? ""
+            status.busiestProgram = queries.programs.text(of: busiest.network) ?? ""
             status.busiestQueries = busiest.count
         }
         status.encrypted = encrypted

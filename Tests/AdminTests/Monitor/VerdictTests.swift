@@ -27,7 +27,7 @@ struct VerdictTests {
     ) -> Verdict {
         Verdict(
             unreadiness: unreadiness, status: status, findings: findings,
-            traffic: .init(queries: queries, failed: failed, stale: stale))
+            traffic: (queries, failed, stale))
     }
 
     private func keys(_ verdict: Verdict) -> [String] { verdict.causes.map(\.finding.key) }
