@@ -119,7 +119,7 @@ final class Reading {
             (text, value) = (written, whole)
         default: return (node.value, nil)
         }
-        return ((try? TOMLScalar.value(of: Array(value.utf8)[...])) ?? node.value, quoted(text))
+        return ((try? TOMLNode.Value.scalar(Array(value.utf8)[...])) ?? node.value, quoted(text))
     }
 
     /// Reports a key that its table does not know.
@@ -206,13 +206,6 @@ private func rights(of path: String) -> String {
     guard unsafe stat(path, &state) == 0 else { return " (a folder above it is closed to user \(geteuid()))" }
     let mode = String(state.st_mode & 0o7777, radix: 8)
     return " (mode 0\(mode), of user \(state.st_uid), and this is user \(geteuid()))"
-}
-
-/// Whether this process may list the directory `path`.
-func isReadableDirectory(_ path: String) -> Bool {
-    guard let directory = unsafe opendir(path) else { return false }
-    unsafe closedir(directory)
-    return true
 }
 
 extension ValueProblem {

@@ -1,4 +1,5 @@
 import HTTPDNS
+import Platform
 
 /// Where `${VARIABLE}` in a configuration has its value from: the environment of the process, and a file.
 public struct Variables: Sendable {
@@ -55,7 +56,7 @@ public struct Variables: Sendable {
             merged.merge(found) { $1 }
             taken.append(file)
         }
-        if merged[Self.credentials] == nil, isReadableDirectory(credentials) {
+        if merged[Self.credentials] == nil, RootFolder("").entries(of: credentials) != nil {
             merged[Self.credentials] = credentials
             taken.append(credentials)
         }

@@ -141,7 +141,7 @@ struct TOMLReader {
         let blanks = all.reversed().prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         guard blanks.count < all.count else { throw start.problem("the value is missing") }
         do throws(ValueProblem) {
-            return try TOMLScalar.value(of: all.dropLast(blanks.count))
+            return try .scalar(all.dropLast(blanks.count))
         } catch {
             throw start.problem("this \(error.text)")
         }

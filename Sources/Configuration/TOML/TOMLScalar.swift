@@ -2,9 +2,9 @@ import DNSWire
 import HTTPDNS
 
 /// The values of TOML 1.0 without quotes and brackets.
-enum TOMLScalar {
+extension TOMLNode.Value {
     /// What the text stands for. The problem does not repeat it, as it may be a secret without its quotes.
-    static func value(of text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value {
+    static func scalar(_ text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value {
         for (word, value) in [("true", true), ("false", false)] where text.elementsEqual(word.utf8) {
             return .boolean(value)
         }
@@ -16,13 +16,13 @@ enum TOMLScalar {
             }
             return .date(String(decoding: text, as: UTF8.self))
         }
-        guard let value = try integer(text) ?? float(text) else {
+        guard let value = try readInteger(text) ?? readFloat(text) else {
             throw ValueProblem("is not a number, true or false; text must stand in quotes")
         }
         return value
     }
 
-    private static func integer(_ text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value? {
+    private static func readInteger(_ text: ArraySlice<UInt8>) throws(ValueProblem) -> TOMLNode.Value? {
         let bases = ["0x": 16, "0o": 8, "0b": 2]
         let radix = bases[String(decoding: text.prefix(2), as: UTF8.self)]
         let digits = radix == nil ? text.dropFirst(signs(text)) : text.dropFirst(2)
@@ -34,7 +34,7 @@ enum TOMLScalar {
         return .integer(value)
     }
 
-    private static func float(_ text: ArraySlice<UInt8>) -> TOMLNode.Value? {
+    private static func readFloat(_ text: ArraySlice<UInt8>) -> TOMLNode.Value? {
         let unsigned = text.dropFirst(signs(text))
         if !["inf", "nan"].contains(where: { unsigned.elementsEqual($0.utf8) }) {
             let mantissa = unsigned.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }

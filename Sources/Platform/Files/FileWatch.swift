@@ -75,13 +75,13 @@ public final class FileWatch {
                 directory = Self.split(directory).directory
                 continue
             }
-            guard left.isEmpty || Self.target(of: here) != nil else {
+            guard left.isEmpty || linkTarget(here) != nil else {
                 directory = here
                 continue
             }
             // Before the link is read, so that no change is missed in between.
             watchDirectory(directory, for: name)
-            guard let target = Self.target(of: here) else {
+            guard let target = linkTarget(here) else {
                 // It may be that only the directory is not readable.
                 if left.isEmpty { watchFile(here) } else { directory = here }
                 continue
@@ -121,14 +121,6 @@ public final class FileWatch {
     private static func split(_ path: String) -> (directory: String, name: String) {
         guard let slash = path.lastIndex(of: "/") else { return ("", path) }
         return (String(path[..<slash]), String(path[path.index(after: slash)...]))
-    }
-
-    /// The target of a symbolic link; nil for anything else.
-    private static func target(of path: String) -> String? {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe readlink(path, &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer.prefix(count).map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     }
 }
 

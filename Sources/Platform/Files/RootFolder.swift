@@ -37,14 +37,42 @@ public struct RootFolder: Sendable {
     /// The path on this machine of a file that is there, without links.
     public func place(of file: String) throws(SystemError) -> String {
         let descriptor = try open(file, Self.place)
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe readlink("/proc/self/fd/\(descriptor.number)", &buffer, buffer.count)
-        guard count > 0 else { throw .last("find \(path + file)") }
-        return String(decoding: buffer[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+        guard let place = linkTarget("/proc/self/fd/\(descriptor.number)") else { throw .last("find \(path + file)") }
+        return place
+    }
+
+    /// What is in a folder, each with whether it is a folder itself; nil where it cannot be listed.
+    ///
+    /// - Parameter folder: absolute.
+    public func entries(of folder: String) -> [(name: String, isFolder: Bool)]? {
+        guard let number = (try? open(folder, O_RDONLY | O_DIRECTORY))?.release() else { return nil }
+        guard let listing = unsafe fdopendir(number) else {
+            close(number)
+            return nil
+        }
+        defer { unsafe closedir(listing) }
+        var entries: [(name: String, isFolder: Bool)] = []
+        while let entry = unsafe readdir(listing) {
+            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            entries.append((name, unsafe entry.pointee.d_type == UInt8(DT_DIR)))
+        }
+        return entries
     }
 
     /// O_PATH, which the Glibc module lacks.
     private static let place: Int32 = 0o10000000
+}
+
+/// Where a symbolic link leads, as it is written; nil for everything else.
+///
+/// - Parameter folder: the descriptor of the folder from which `path` counts; nil: an absolute one.
+public func linkTarget(_ path: String, from folder: Int32? = nil) -> String? {
+    var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlinkat(folder ?? AT_FDCWD, path, &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    return String(decoding: buffer.prefix(count).map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
 }
 
 /// A folder that belongs to the system, where other programs find their files: what may write there may change them.

@@ -21,19 +21,9 @@ public struct ProcessResources: Sendable {
         let words = ((try? readFile("/proc/self/statm", limit: 128)) ?? []).split(separator: UInt8(ascii: " "))
         let pages = words.dropFirst().first.flatMap { OutsideNumber(digits: $0)?.within(0...1 << 40) }
         residentBytes = (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE))
-        descriptors = Self.openDescriptors()
-        descriptorLimit = DescriptorLimit.current
-    }
-
-    private static func openDescriptors() -> Int {
-        guard let folder = unsafe opendir("/proc/self/fd") else { return 0 }
-        defer { unsafe closedir(folder) }
-        var count = 0
-        while let entry = unsafe readdir(folder) {
-            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
-        }
         // One is the folder's own.
-        return count - 1
+        descriptors = (RootFolder("").entries(of: "/proc/self/fd")?.count { !$0.name.hasPrefix(".") } ?? 1) - 1
+        descriptorLimit = DescriptorLimit.current
     }
 }
 

@@ -32,11 +32,9 @@ struct MachineFiles {
 
     /// Where a symbolic link leads; nil for everything else.
     func target(of path: String) -> String? {
-        guard let folder = try? folder.openFolder(of: path) else { return nil }
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = unsafe readlinkat(folder.number, Self.name(of: path), &buffer, buffer.count)
-        guard count >= 0 else { return nil }
-        let text = String(decoding: buffer[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+        guard let folder = try? folder.openFolder(of: path),
+            let text = linkTarget(Self.name(of: path), from: folder.number)
+        else { return nil }
         return text.hasPrefix("/") ? text : Self.normal(Self.folder(of: path) + "/" + text)
     }
 
@@ -53,21 +51,7 @@ struct MachineFiles {
 
     /// The names in a folder that end so, sorted; none when there is no folder.
     func names(in folder: String, ending suffix: String) -> [String] {
-        guard let opened = try? self.folder.open(folder, O_RDONLY | O_DIRECTORY) else { return [] }
-        let number = opened.release()
-        guard let listing = unsafe fdopendir(number) else {
-            close(number)
-            return []
-        }
-        defer { unsafe closedir(listing) }
-        var names: [String] = []
-        while let entry = unsafe readdir(listing) {
-            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasSuffix(suffix) { names.append(name) }
-        }
-        return names.sorted()
+        (self.folder.entries(of: folder) ?? []).map(\.name).filter { $0.hasSuffix(suffix) }.sorted()
     }
 
     /// Puts a file in place at once, whatever was there: a reader sees the old one or the new one.

@@ -79,7 +79,8 @@ final class Daemon {
             predecessor = answer.predecessor
             passed += answer.passed
         }
-        let server = try makeServer(adopting: passed, descriptors: budget, memory: memory, loop: loop)
+        let certificate = try settings.listen.tlsFiles?.read()
+        let server = try makeServer(adopting: passed, on: loop)
         let control = makeControlSockets(adopting: passed)
         defer { control?.removeFiles() }
         makeCacheFolder()
@@ -89,7 +90,10 @@ final class Daemon {
         }
         warnOfUnreadableCertificate()
         if isSandboxed { enterSandbox() }
-        Loop.spawn { [settings] in await server.run(settings, control: control) }
+        Loop.spawn { [settings, source] in
+            await server.run(
+                settings, from: source, presenting: certificate, descriptors: budget, memory: memory, control: control)
+        }
         loop.run()
         // A second signal ends the loop before anything else does this.
         Loop.assumeIsolated { server.stopAdministration() }
@@ -97,16 +101,12 @@ final class Daemon {
     }
 
     /// Binds or takes over the sockets, for the server alone: so it gives the ports back as soon as it stops listening.
-    private func makeServer(
-        adopting passed: [PassedDescriptor], descriptors: DescriptorBudget, memory: MemoryBudget, loop: EventLoop
-    ) throws -> RunningServer {
-        let certificate = try settings.listen.tlsFiles?.read()
+    private func makeServer(adopting passed: [PassedDescriptor], on loop: EventLoop) throws -> RunningServer {
         let sockets = try bind(adopting: passed)
         handover.discardWork(passed)
         let room = handover.store(sockets.descriptors, of: ServiceManager.storeSize(source.variables.process))
         return RunningServer(
-            on: sockets, presenting: certificate, source: source, descriptors: descriptors, memory: memory, log: log,
-            replacing: predecessor, leaving: handover, room: room, loop: loop)
+            on: sockets, replacing: predecessor, leaving: handover, room: room, log: log, loop: loop)
     }
 
     /// Says so when a new certificate could not be taken while the server runs.

@@ -145,18 +145,8 @@ final class LocalPrograms {
         guard left > 0, unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
         left -= 1
         if UInt64(status.st_ino) & 0xff_ffff == number { return path }
-        guard let folder = unsafe opendir(path) else { return nil }
-        defer { unsafe closedir(folder) }
-        while let entry = unsafe readdir(folder) {
-            guard unsafe entry.pointee.d_type == UInt8(DT_DIR) else { continue }
-            let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-                unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard !name.hasPrefix("."), let found = self.folder(numbered: number, below: path + "/" + name, &left)
-            else {
-                continue
-            }
-            return found
+        for (name, isFolder) in RootFolder("").entries(of: path) ?? [] where isFolder && !name.hasPrefix(".") {
+            if let found = folder(numbered: number, below: path + "/" + name, &left) { return found }
         }
         return nil
     }

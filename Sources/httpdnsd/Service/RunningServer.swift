@@ -27,12 +27,7 @@ final class RunningServer {
     private(set) var failure: (any Error)?
     /// Bound and not served yet; handed on to the server.
     private var sockets: ServerSockets?
-    /// What encrypted listeners present.
-    private let certificate: TLSFiles.Content?
     private let loop: EventLoop
-    private let source: ConfigurationSource
-    private let descriptors: DescriptorBudget
-    private let memory: MemoryBudget
     private let log: LogOutput
     private var changes: ServiceChanges?
     private var administration: Administration?
@@ -49,26 +44,23 @@ final class RunningServer {
     private var watchdog: LoopTimer?
 
     nonisolated init(
-        on sockets: ServerSockets, presenting certificate: TLSFiles.Content?, source: ConfigurationSource,
-        descriptors: DescriptorBudget,
-        memory: MemoryBudget, log: LogOutput, replacing predecessor: Predecessor?,
-        leaving handover: Handover, room: Int, loop: EventLoop
+        on sockets: ServerSockets, replacing predecessor: Predecessor?, leaving handover: Handover, room: Int,
+        log: LogOutput, loop: EventLoop
     ) {
-        self.predecessor = predecessor
-        (self.handover, self.room) = (handover, room)
-        self.descriptors = descriptors
-        self.memory = memory
-        self.sockets = sockets
-        self.certificate = certificate
-        self.source = source
-        self.log = log
-        self.loop = loop
+        (self.sockets, self.predecessor, self.handover) = (sockets, predecessor, handover)
+        (self.room, self.log, self.loop) = (room, log, loop)
     }
 
     /// Serves until a signal comes, then drains; stops the loop in every case.
     ///
-    /// - Parameter controlSockets: where commands come in, if anywhere.
-    func run(_ settings: Configuration, control controlSockets: ControlSockets?) async {
+    /// - Parameters:
+    ///   - source: what `settings` were read from.
+    ///   - certificate: what encrypted listeners present.
+    ///   - controlSockets: where commands come in, if anywhere.
+    func run(
+        _ settings: Configuration, from source: ConfigurationSource, presenting certificate: TLSFiles.Content?,
+        descriptors: DescriptorBudget, memory: MemoryBudget, control controlSockets: ControlSockets?
+    ) async {
         defer { loop.stop() }
         let service: DNSService
         let changes: ServiceChanges
