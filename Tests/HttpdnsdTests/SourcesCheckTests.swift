@@ -36,6 +36,8 @@ struct SourcesCheckTests {
                 status.providers[0].addresses.append(dead)
             }, []
         ),
+        // A backoff that is over is none.
+        ({ ($0.providers[0].addresses[0].state, $0.localDNS[0].state) = (.probeDue, .probeDue) }, []),
         // A loop is not called down.
         ({ $0.localDNS[0].state = .inBackoff }, ["localdns.unreachable"]),
         ({ $0.localDNS[0].state = .loop }, ["loop.found"]), ({ $0.portal = "203.0.113.1" }, ["network.portal"]),
@@ -120,32 +122,6 @@ struct SourcesCheckTests {
                 == ["`httpdnsd switch on --config /srv/dns.toml`"])
     }
 
-    @Test func `a source whose backoff is over is not said to be away`() throws {
-        var status = Self.well
-        (status.providers[0].addresses[0].state, status.localDNS[0].state) = (.probeDue, .probeDue)
-        let patient = try Patient(status: status)
-        #expect(patient.keys(.providers) == [] && patient.keys(.localDNS) == [])
-    }
-
-    @Test func `a provider none of whose addresses answers is found, with the last error`() throws {
-        var status = Self.well
-        status.providers[0].addresses[0].state = .inBackoff
-        status.providers[0].addresses[0].lastError = "Connection refused"
-        let findings = try #require(Check.providers.findings(Patient(status: status).examination))
-        #expect(findings.map(\.key) == ["provider.unreachable"])
-        #expect(findings.first?.sentence.hasSuffix("at 192.0.2.1:443: Connection refused") == true)
-    }
-
-    @Test func `a provider that shows a wrong certificate is found as such, with the address to look at`() throws {
-        var status = Self.well
-        status.providers[0].addresses[0].state = .inBackoff
-        status.providers[0].addresses[0].lastError = "the certificate is self-signed"
-        let findings = try #require(Check.providers.findings(Patient(status: status).examination))
-        #expect(findings.map(\.key) == ["provider.untrusted"])
-        #expect(findings.first?.sentence.contains("at 192.0.2.1:443: the certificate is self-signed") == true)
-        #expect(findings.first?.remedy.contains("openssl s_client -connect 192.0.2.1:443") == true)
-    }
-
     @Test(arguments: [
         ("http://192.0.2.1", ["provider.forgeable"]), ("https://192.0.2.1", []), ("http://127.0.0.1:9", []),
         ("http://[::1]:9", []), ("http://a.example\"\naddresses = [\"192.0.2.1\"] #", ["provider.forgeable"]),
@@ -170,9 +146,19 @@ struct SourcesCheckTests {
         return (finding.key, "\(finding.sentence) \(finding.remedy)")
     }
 
-    @Test func `a provider that answers with an error is not called one that a firewall keeps away`() throws {
-        let (key, text) = try provider("HTTP 503")
-        #expect(key == "provider.failing" && text.contains("HTTP 503") && !text.contains("firewall"), "\(text)")
+    @Test(arguments: [
+        ("Connection refused", "provider.unreachable", ["at 192.0.2.1:443: Connection refused", "firewall"]),
+        (
+            "the certificate is self-signed", "provider.untrusted",
+            ["at 192.0.2.1:443: the certificate is self-signed", "openssl s_client -connect 192.0.2.1:443"]
+        ), ("HTTP 503", "provider.failing", ["HTTP 503"]),
+    ])
+    func `a provider none of whose addresses answers is found by its last error, and no other is blamed on a firewall`(
+        error: String, key: String, parts: [String]
+    ) throws {
+        let found = try provider(error)
+        #expect(found.key == key && parts.allSatisfy(found.text.contains), "\(found.text)")
+        #expect(found.text.contains("firewall") == parts.contains("firewall"))
     }
 
     @Test func `a provider over a family that this machine lacks is found, with the family that it needs`() throws {

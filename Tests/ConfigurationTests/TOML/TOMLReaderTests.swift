@@ -23,13 +23,6 @@ struct TOMLReaderTests {
         #expect(root["p"]?[3]?["r"]?[1]?["c"]?.line == 11)
     }
 
-    @Test func `dotted and quoted keys lead to tables`() throws {
-        let root = try read("[ a . \"b.c\" ]\n'd' . \"\\u0065\" = 1\n\"\" = 2")
-        #expect(root["a"]?["b.c"]?.line == 1)
-        #expect(root["a"]?["b.c"]?["d"]?["e"]?.line == 2)
-        #expect(root["a"]?["b.c"]?[""]?.line == 3)
-    }
-
     @Test func `what strings of several lines hold are no keys`() throws {
         let root = try read(
             "a = \"\"\"\nx = 1\n\\\"\"\" \\\n  \n\"\"\"\"\"\nb = '''\n[c]'''\nd = \"#[\\\"\"\ne = '\\'\nf = 1")
