@@ -107,29 +107,29 @@ extension Configuration {
 }
 
 extension Kind where Value == Secret {
-    /// Part of a URL, and too long to be guessed; never repeated in an error.
+    /// Part of a URL, and too long to be guessed.
     fileprivate static var accessToken: Kind {
-        .text(
-            "secret", range: "16 to 128 letters, digits, dots, -, _ and ~", expected: "a string in quotes",
-            isShown: false, isSecret: true,
-            parse: { text throws(ValueProblem) in
-                guard (16...128).contains(text.utf8.count),
-                    text.utf8.allSatisfy({ $0.isWordByte || ".~".utf8.contains($0) })
-                else { throw ValueProblem("must be 16 to 128 letters, digits, dots, -, _ and ~") }
-                return Secret(text)
-            }, write: { _ in "\"\"" })
+        let range = "16 to 128 letters, digits, dots, -, _ and ~"
+        return .secret(range, problem: "must be \(range)") { text in
+            (16...128).contains(text.count) && text.allSatisfy { $0.isWordByte || ".~".utf8.contains($0) }
+        }
     }
-}
 
-extension Kind where Value == Secret {
-    /// Never repeated in an error.
     fileprivate static var cookieSecret: Kind {
+        let problem = "must be 32 hexadecimal digits, such as openssl rand -hex 16 prints"
+        return .secret("32 hexadecimal digits", problem: problem) { text in
+            text.count == 32 && TextDecoding.hexadecimal(String(text)) != nil
+        }
+    }
+
+    /// Never repeated in an error.
+    private static func secret(
+        _ range: String, problem: String, _ isSound: @escaping @Sendable (String.UTF8View) -> Bool
+    ) -> Kind {
         .text(
-            "secret", range: "32 hexadecimal digits", expected: "a string in quotes", isShown: false,
+            "secret", range: range, expected: "a string in quotes", isShown: false, isSecret: true,
             parse: { text throws(ValueProblem) in
-                guard text.utf8.count == 32, TextDecoding.hexadecimal(text) != nil else {
-                    throw ValueProblem("must be 32 hexadecimal digits, such as openssl rand -hex 16 prints")
-                }
+                guard isSound(text.utf8) else { throw ValueProblem(problem) }
                 return Secret(text)
             }, write: { _ in "\"\"" })
     }
@@ -140,11 +140,10 @@ extension Kind where Value == String {
     fileprivate static var requestPath: Kind {
         .text(
             "path", range: "begins with /", expected: "a path in quotes such as \"/dns-query\"",
-            parse: { text throws(ValueProblem) in
-                guard text.hasPrefix("/"), text.utf8.count <= 255,
-                    text.utf8.allSatisfy({ (0x21...0x7e).contains($0) && !"?#%".utf8.contains($0) })
-                else { throw ValueProblem("must begin with / and be a plain path, such as \"/dns-query\"") }
-                return text
+            problem: "must begin with / and be a plain path, such as \"/dns-query\"",
+            value: { text in
+                let isPlain = text.utf8.allSatisfy { (0x21...0x7e).contains($0) && !"?#%".utf8.contains($0) }
+                return isPlain && text.hasPrefix("/") && text.utf8.count <= 255 ? text : nil
             })
     }
 }

@@ -41,6 +41,7 @@ struct ExposedSecretTests {
         (minimal + "[cache.shared]\nurl = \"redis://127.0.0.1\"\nkey = \"\(key)\"", "cache.shared.key"),
         (minimal + "[cache.shared]\nurl = \"redis://:word@127.0.0.1\"\nkey = \"${KEY}\"", "cache.shared.url"),
         (minimal + "[listen]\ntokens = [\"0123456789abcdef\"]", "listen.tokens"),
+        (minimal + "[listen]\ncookie_secrets = [\"0123456789abcdef0123456789abcdef\"]", "listen.cookie_secrets"),
     ])
     func `a configuration with a secret in it is for its owner and group alone`(text: String, key: String) throws {
         let variables = Variables(process: ["KEY": Self.key])
