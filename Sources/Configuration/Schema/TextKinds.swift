@@ -8,12 +8,10 @@ extension Kind where Value == String {
     static func identifier(_ type: String, least: Int = 0, maximumLength: Int) -> Kind {
         let range = "\(least > 0 ? "\(least)" : "up") to \(maximumLength) letters, digits, dots, - and _"
         return .text(
-            type, range: range, expected: "a string in quotes",
-            parse: { text throws(ValueProblem) in
-                guard (least...maximumLength).contains(text.utf8.count),
-                    text.utf8.allSatisfy({ $0.isWordByte || $0 == UInt8(ascii: ".") })
-                else { throw ValueProblem("must be \(range)") }
-                return text
+            type, range: range, expected: "a string in quotes", problem: "must be \(range)",
+            value: { text in
+                let isSound = text.utf8.allSatisfy { $0.isWordByte || $0 == UInt8(ascii: ".") }
+                return isSound && (least...maximumLength).contains(text.utf8.count) ? text : nil
             })
     }
 

@@ -128,12 +128,8 @@ extension Kind where Value == String {
     fileprivate static var keyPrefix: Kind {
         .text(
             "text", range: "up to 64 characters", expected: "a text in quotes such as \"httpdnsd:\"",
-            parse: { text throws(ValueProblem) in
-                guard text.utf8.count <= 64, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-                    throw ValueProblem("must be up to 64 visible ASCII characters, without blanks")
-                }
-                return text
-            })
+            problem: "must be up to 64 visible ASCII characters, without blanks",
+            value: { $0.utf8.count <= 64 && $0.utf8.allSatisfy { (0x21...0x7e).contains($0) } ? $0 : nil })
     }
 }
 

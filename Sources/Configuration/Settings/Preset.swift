@@ -148,8 +148,8 @@ struct HostsFile {
 
     /// Reads the bytes of a file.
     init(_ bytes: [UInt8]) {
-        for (number, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
-        {
+        let all = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        lines: for (number, line) in all.enumerated() {
             let written = line.prefix { $0 != UInt8(ascii: "#") }
             let fields = written.split {
                 $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r")
@@ -163,13 +163,12 @@ struct HostsFile {
             for field in fields.dropFirst() {
                 guard entries.count < Self.maximumNames else {
                     problems.append((number + 1, "has more than \(Self.maximumNames) names: the rest is left out"))
-                    finish()
-                    return
+                    break lines
                 }
                 add(String(decoding: field, as: UTF8.self), address, line: number + 1)
             }
         }
-        finish()
+        if badLines > Self.reportedLines { problems.append((nil, "\(badLines - Self.reportedLines) more like these")) }
     }
 
     private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
@@ -196,10 +195,6 @@ struct HostsFile {
     private mutating func report(_ text: String, line: Int) {
         badLines += 1
         if badLines <= Self.reportedLines { problems.append((line, text)) }
-    }
-
-    private mutating func finish() {
-        if badLines > Self.reportedLines { problems.append((nil, "\(badLines - Self.reportedLines) more like these")) }
     }
 }
 

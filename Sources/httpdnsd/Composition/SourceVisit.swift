@@ -192,7 +192,12 @@ final class SourceVisit {
         let visit = SourceVisit(settings, try EventLoop())
         visit.run {
             for provider in providers { visit.ask(provider) }
-            if asksShared { visit.askShared(within: patience) }
+            if asksShared {
+                visit.perform {
+                    guard let store = visit.composition.shared?.store else { return }
+                    visit.outcome.shared = (store.name, await store.examine(until: visit.loop.now + patience))
+                }
+            }
             _ = visit.loop.schedule(after: patience + extraTime) { visit.loop.stop() }
         }
         return Loop.assumeIsolated { visit.outcome }
@@ -201,13 +206,6 @@ final class SourceVisit {
     private nonisolated func run(_ begin: @escaping @Sendable @Loop () -> Void) {
         Loop.spawn { begin() }
         loop.run()
-    }
-
-    private func askShared(within patience: Duration) {
-        perform { [self] in
-            guard let store = composition.shared?.store else { return }
-            outcome.shared = (store.name, await store.examine(until: loop.now + patience))
-        }
     }
 
     private func ask(_ provider: Configuration.ProviderEntry) {

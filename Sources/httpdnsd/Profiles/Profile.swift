@@ -62,89 +62,70 @@ extension Profile {
     /// The profile for a system.
     func text(for system: ProfileSystem, crypto: any Crypto) throws(CommandFailure) -> ProfileText {
         switch system {
-        case .ios: try apple(crypto)
-        case .android: try android()
-        case .windows: try windows()
-        case .firefox: try firefox()
-        case .chrome: try chrome()
-        case .linux: try linux()
+        case .ios: return try apple(crypto)
+        case .android:
+            guard hasUsualTLS else { throw Self.needsTLS }
+            return (
+                name, "Settings, Network & internet, Private DNS, Private DNS provider hostname: enter this name."
+            )
+        case .windows:
+            guard let template else { throw Self.needsHTTPS }
+            guard !addresses.isEmpty else { throw Self.needsAddress }
+            // A quotation mark in the path of the configuration would end the string.
+            let quoted = template.replacing("'", with: "''")
+            let lines = addresses.map {
+                "Add-DnsClientDohServerAddress -ServerAddress '\($0)' -DohTemplate '\(quoted)' -AllowFallbackToUdp $False"
+                    + " -AutoUpgrade $True"
+            }
+            return (
+                lines.joined(separator: "\n"),
+                """
+                Run this in PowerShell as administrator (Windows 11, Server 2022), then make the addresses the DNS servers \
+                of the network adapter.
+                """
+            )
+        case .firefox:
+            guard let https else { throw Self.needsHTTPS }
+            let settings = JSONWriter.object { writer in
+                writer.member("Enabled", true)
+                writer.member("ProviderURL", https)
+                writer.member("Fallback", false)
+                writer.member("Locked", false)
+            }
+            return (
+                "{\"policies\":{\"DNSOverHTTPS\":\(settings)}}",
+                """
+                Save this as policies.json in the folder distribution of Firefox, on Linux in /etc/firefox/policies; or \
+                enter the URL in Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom.
+                """
+            )
+        case .chrome:
+            guard let template else { throw Self.needsHTTPS }
+            let content = JSONWriter.object { writer in
+                writer.member("DnsOverHttpsMode", "secure")
+                writer.member("DnsOverHttpsTemplates", template)
+            }
+            return (
+                content,
+                """
+                Save this in /etc/opt/chrome/policies/managed (Chromium: /etc/chromium/policies/managed), or set both \
+                policies; or enter the template in Settings, Privacy and security, Security, Use secure DNS.
+                """
+            )
+        case .linux:
+            guard let tls else {
+                throw CommandFailure("systemd-resolved knows DNS over TLS alone: listen.tls must have an address")
+            }
+            guard !addresses.isEmpty else { throw Self.needsAddress }
+            let port = hasUsualTLS ? "" : ":\(tls)"
+            let servers = addresses.map { address in
+                (address.recordType == .aaaa && !port.isEmpty ? "[\(address)]" : "\(address)") + port + "#\(name)"
+            }
+            return (
+                "[Resolve]\nDNS=\(servers.joined(separator: " "))\nDNSOverTLS=yes\nDomains=~.",
+                "Save this as /etc/systemd/resolved.conf.d/httpdnsd.conf and run: systemctl restart systemd-resolved"
+            )
         }
-    }
-
-    private func android() throws(CommandFailure) -> ProfileText {
-        guard hasUsualTLS else { throw Self.needsTLS }
-        return (name, "Settings, Network & internet, Private DNS, Private DNS provider hostname: enter this name.")
-    }
-
-    private func windows() throws(CommandFailure) -> ProfileText {
-        guard let template else { throw Self.needsHTTPS }
-        guard !addresses.isEmpty else { throw Self.needsAddress }
-        // A quotation mark in the path of the configuration would end the string.
-        let quoted = template.replacing("'", with: "''")
-        let lines = addresses.map {
-            "Add-DnsClientDohServerAddress -ServerAddress '\($0)' -DohTemplate '\(quoted)' -AllowFallbackToUdp $False"
-                + " -AutoUpgrade $True"
-        }
-        return (
-            lines.joined(separator: "\n"),
-            """
-            Run this in PowerShell as administrator (Windows 11, Server 2022), then make the addresses the DNS servers \
-            of the network adapter.
-            """
-        )
-    }
-
-    private func firefox() throws(CommandFailure) -> ProfileText {
-        guard let https else { throw Self.needsHTTPS }
-        let settings = JSONWriter.object { writer in
-            writer.member("Enabled", true)
-            writer.member("ProviderURL", https)
-            writer.member("Fallback", false)
-            writer.member("Locked", false)
-        }
-        let content = "{\"policies\":{\"DNSOverHTTPS\":\(settings)}}"
-        return (
-            content,
-            """
-            Save this as policies.json in the folder distribution of Firefox, on Linux in /etc/firefox/policies; or \
-            enter the URL in Settings, Privacy & Security, DNS over HTTPS, Max Protection, Custom.
-            """
-        )
-    }
-
-    private func chrome() throws(CommandFailure) -> ProfileText {
-        guard let template else { throw Self.needsHTTPS }
-        let content = JSONWriter.object { writer in
-            writer.member("DnsOverHttpsMode", "secure")
-            writer.member("DnsOverHttpsTemplates", template)
-        }
-        return (
-            content,
-            """
-            Save this in /etc/opt/chrome/policies/managed (Chromium: /etc/chromium/policies/managed), or set both \
-            policies; or enter the template in Settings, Privacy and security, Security, Use secure DNS.
-            """
-        )
-    }
-
-    private func linux() throws(CommandFailure) -> ProfileText {
-        guard let tls else {
-            throw CommandFailure("systemd-resolved knows DNS over TLS alone: listen.tls must have an address")
-        }
-        guard !addresses.isEmpty else { throw Self.needsAddress }
-        let port = hasUsualTLS ? "" : ":\(tls)"
-        let servers = addresses.map { address in
-            (address.recordType == .aaaa && !port.isEmpty ? "[\(address)]" : "\(address)") + port + "#\(name)"
-        }
-        return (
-            """
-            [Resolve]
-            DNS=\(servers.joined(separator: " "))
-            DNSOverTLS=yes
-            Domains=~.
-            """,
-            "Save this as /etc/systemd/resolved.conf.d/httpdnsd.conf and run: systemctl restart systemd-resolved"
-        )
     }
 }
 

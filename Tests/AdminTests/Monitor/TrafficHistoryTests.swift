@@ -69,13 +69,15 @@ import Testing
         #expect(history.current.hour == step(1, 3))
     }
 
-    @Test @Loop func `the last hour is held, and no more memory than for that`() async {
-        let history = history()
-        for number in 1...122 {
-            counters.fast += number
-            await clock.advance(by: Self.step)
+    @Test @Loop func `the last hour and the last day are held, and no more memory than for that`() async {
+        for (seconds, isHour) in [(30, true), (720, false)] {
+            let history = history()
+            for number in 1...122 {
+                counters.fast += number
+                await clock.advance(by: .seconds(seconds))
+            }
+            #expect((isHour ? history.hour : history.day).steps(after: 0) == (3...122).map { step($0) })
         }
-        #expect(history.hour.steps(after: 0) == (3...122).map { step($0) })
     }
 
     @Test @Loop func `the day has the same in steps of twelve minutes`() async {
@@ -87,15 +89,6 @@ import Testing
         #expect(history.day.steps(after: 0) == [step(24), step(24)])
         #expect(history.current.day == step(2))
         #expect(history.day.elapsed(at: history.now) == .seconds(60))
-    }
-
-    @Test @Loop func `the last day is held`() async {
-        let history = history()
-        for number in 1...121 {
-            counters.fast += number
-            await clock.advance(by: .seconds(720))
-        }
-        #expect(history.day.steps(after: 0) == (2...121).map { step($0) })
     }
 
     @Test @Loop func `what a machine answered before it slept is in the first step, and the others have none`() {

@@ -414,8 +414,7 @@ struct SecretTests {
             "secret = \"x\"\nsecret_file = \"/dev/null\"",
             "6: provider[1].secret_file: must not be written together with secret: leave out one of them"
         ),
-    ]) func `a secret that cannot be had is an error that does not repeat it`(lines: String, problem: String)
-    {
+    ]) func `a secret that cannot be had is an error that does not repeat it`(lines: String, problem: String) {
         #expect(errors("[[provider]]\n" + Self.aliyun + lines) == ["t.toml:" + problem])
     }
 
