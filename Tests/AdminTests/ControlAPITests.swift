@@ -16,19 +16,7 @@ import Testing
     ) async -> Reply {
         let response = await ControlAPI(target: target).response(
             to: HTTPServerRequest(method, path, parameters, fields: [.accept: accept], body: Array(body.utf8)))
-        return Reply(
-            response: response, body: String(decoding: response.body, as: UTF8.self),
-            fields: Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name, $0.value) }),
-            commands: target.commands)
-    }
-
-    private struct Reply {
-        let response: HTTPServerResponse
-        let body: String
-        let fields: [String: String]
-        let commands: [ControlCommand]
-
-        var status: Int { Int(response.status.code) ?? 0 }
+        return Reply(response, target.commands)
     }
 
     @Test @Loop func `a request is the command that it names`() async throws {
@@ -92,7 +80,7 @@ import Testing
         let target = FakeTarget()
         target.report = CommandReport("{}", CommandOutput("a\u{1b}b\nc", remarks: ["d\ne", "f"], exitStatus: 78))
         let reply = await ask("GET", "/v1/status", as: "text/plain", of: target)
-        #expect(reply.status == 200 && reply.response.contentType == "text/plain; charset=utf-8")
+        #expect(reply.status == 200 && reply.contentType == "text/plain; charset=utf-8")
         #expect(reply.body == "d\\x0ae\nf\na\\x1bb\nc\n")
         #expect(reply.fields == ["remarks": "2", "exit-status": "78"])
         target.report = CommandReport("{}", CommandOutput(""))
@@ -103,7 +91,7 @@ import Testing
         let target = FakeTarget()
         target.report = CommandReport("{}", CommandOutput("", remarks: ["nothing"], exitStatus: 1))
         let shown = await ask("GET", "/v1/status", as: "application/json, text/plain", of: target)
-        #expect(shown.response.contentType == "application/json" && shown.fields == ["exit-status": "1"])
+        #expect(shown.contentType == "application/json" && shown.fields == ["exit-status": "1"])
         #expect(shown.body == "{}\n")
         let wrong = await ask("GET", "/v1/cache", ["limit": "0"], as: "application/json, text/plain")
         #expect(wrong.status == 400 && wrong.body == "limit: not a number from 1 to 1000\n")
@@ -229,6 +217,27 @@ import Testing
         let refused = await ask("POST", "/v1/cache/flush", body: body + spaces + " ")
         #expect(refused.status == 413 && refused.commands.isEmpty)
     }
+}
+
+/// What a test looks at.
+struct Reply {
+    let response: HTTPServerResponse
+    let status: Int
+    let contentType: String
+    let body: String
+    let fields: [String: String]
+    /// What the target was asked to do.
+    let commands: [ControlCommand]
+
+    init(_ response: HTTPServerResponse, _ commands: [ControlCommand] = []) {
+        (self.response, self.commands) = (response, commands)
+        status = Int(response.status.code) ?? 0
+        contentType = response.contentType?.description ?? ""
+        body = String(decoding: response.body, as: UTF8.self)
+        fields = Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name, $0.value) })
+    }
+
+    var feed: HTTPServerFeed? { response.feed }
 }
 
 extension HTTPServerRequest {

@@ -89,7 +89,7 @@ struct ReportTests {
         var entry = CacheReport.Entry()
         (entry.name, entry.type, entry.source) = ("www.example.com", "A", "provider")
         (entry.provider, entry.clients) = ("vendor", "198.51.100.0/24")
-        let report = CacheReport(entries: [entry], next: nil)
+        let report = CacheReport(entries: [entry])
         #expect(CacheReport.listText(report.entries.map(\.row)).contains("provider vendor, for 198.51.100.0/24"))
         #expect(report.showText.contains("from provider vendor, for 198.51.100.0/24"))
     }
@@ -97,9 +97,9 @@ struct ReportTests {
     @Test func `an answer that is never given says so to people`() {
         var entry = CacheReport.Entry()
         (entry.name, entry.type, entry.status, entry.ttl) = ("www.example.com", "A", "NOERROR", 55)
-        #expect(entry.isAnswer && CacheReport(entries: [entry], next: nil).showText.hasSuffix("55 s left"))
+        #expect(entry.isAnswer && CacheReport(entries: [entry]).showText.hasSuffix("55 s left"))
         entry.isUnusable = true
-        let report = CacheReport(entries: [entry], next: nil)
+        let report = CacheReport(entries: [entry])
         #expect(
             !entry.isAnswer && CacheReport.listText(report.entries.map(\.row)).contains("unusable")
                 && !CacheReport.listText(report.entries.map(\.row)).contains("55"))

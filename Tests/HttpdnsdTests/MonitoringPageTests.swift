@@ -21,7 +21,8 @@ struct MonitoringPageTests {
         func text(_ name: String, _ kind: MetricKind) -> String {
             "\(name)\(kind == .counter ? "_total" : "") \(kind.rawValue)"
         }
-        let metrics = Metrics.all.map { text($0.name, $0.kind) } + ServiceMetrics.all.map { text($0.name, $0.kind) }
+        let metrics =
+            StatusReport.metrics.map { text($0.name, $0.kind) } + ServiceMetrics.all.map { text($0.name, $0.kind) }
         #expect(documented.sorted() == metrics.sorted())
     }
 }

@@ -73,7 +73,7 @@ public enum ControlCommand: Equatable, Sendable {
             let (address, written) = try wanted.address()
             let longest = BadAddresses.lifetimes.upperBound.components.seconds
             var lifetime = BadAddresses.defaultLifetime
-            if case .integer(let seconds)? = wanted.values["seconds"] {
+            if case .number(let seconds)? = wanted.values["seconds"] {
                 guard let seconds = seconds.within(1...longest) else {
                     throw .wrong("seconds: must be 1 to \(longest)")
                 }
@@ -127,13 +127,7 @@ public struct ControlFault: Error {
 
 /// What a request says, by its keys: the parameters of its query, or the members of its body.
 struct RequestValues {
-    enum Value {
-        case string(String)
-        case integer(OutsideNumber)
-        case boolean(Bool)
-    }
-
-    fileprivate(set) var values: [String: Value] = [:]
+    fileprivate(set) var values: [String: JSONNode.Content] = [:]
 
     /// Nil for anything but a string.
     func text(_ key: String) -> String? { if case .string(let text)? = values[key] { text } else { nil } }
@@ -209,11 +203,11 @@ extension HTTPServerRequest {
         var unknown: String?
         do throws(JSONError) {
             for (key, value) in try JSONReader.read(body).members() where members.values[key] == nil {
-                switch known[key] {
-                case .string?: members.values[key] = .string(try value.text())
-                case .number?: members.values[key] = .integer(try value.number())
-                case .boolean?: members.values[key] = .boolean(try value.boolean())
-                case nil: unknown = key
+                switch (known[key], value.content) {
+                case (.string?, .string), (.number?, .number), (.boolean?, .boolean):
+                    members.values[key] = value.content
+                case (nil, _): unknown = key
+                default: throw value.fault(.wrongKind)
                 }
             }
         } catch {

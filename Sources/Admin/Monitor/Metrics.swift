@@ -1,11 +1,11 @@
 import DNSWire
 
-/// The metrics whose values `status` has, in order. Documentation/Monitoring.md has a line for each.
-public enum Metrics {
-    public typealias Family = MetricFamily<StatusReport>
-
-    public static let all: [Family] =
+extension StatusReport {
+    /// The metrics whose values it has, in order. Documentation/Monitoring.md has a line for each.
+    public static let metrics: [MetricFamily<StatusReport>] =
         server + queries + cache + shared + providers + addresses + network
+
+    private typealias Family = MetricFamily<StatusReport>
 
     private static let server: [Family] = [
         .init("build_info", .gauge, "The version, as a label; the value is 1.", by: "version") {

@@ -55,7 +55,8 @@ public struct MonitorAPI: HTTPService {
         case "/metrics":
             let format = MetricsFormat(accept: request.fields[.accept])
             let status = target.status
-            let text = Metrics.all.map { $0.text(of: status, in: format) }.joined() + target.metrics(in: format)
+            let own = StatusReport.metrics.map { $0.text(of: status, in: format) }.joined()
+            let text = own + target.metrics(in: format)
             return HTTPServerResponse(
                 .ok, contentType: format.contentType,
                 body: Array((text + (format == .openMetrics ? "# EOF\n" : "")).utf8))

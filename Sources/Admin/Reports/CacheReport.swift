@@ -12,9 +12,7 @@ public struct CacheReport: JSONRecord {
     /// Forged answers of LocalDNS for the name; only where one name was requested.
     @Member("forged") public var forged: [HijackedAddress] = []
 
-    public init() {}
-
-    public init(entries: [Entry], next: String?, forged: [HijackedAddress] = []) {
+    public init(entries: [Entry] = [], next: String? = nil, forged: [HijackedAddress] = []) {
         (self.entries, self.next, self.forged) = (entries, next, forged)
     }
 
@@ -45,8 +43,6 @@ public struct CacheReport: JSONRecord {
         /// All its records; only where they were requested.
         @Member("records") public var records: [CachedRecord] = []
 
-        public init() {}
-
         /// Whether it has records that may be given to a client.
         var isAnswer: Bool { status == "NOERROR" && !isUnusable }
     }
@@ -59,11 +55,12 @@ public struct CachedRecord: JSONRecord {
     /// The remaining seconds of the TTL.
     @Member("ttl") public var ttl = 0
     @Member("data") public var data = ""
+}
 
-    public init() {}
-
+extension CachedRecord {
     /// - Parameter age: seconds since it came, not negative.
     public init(_ record: Record, age: Int = 0) {
+        self.init()
         (name, type, data) = (record.name.description, record.type.description, record.dataText)
         ttl = Int(record.ttl) - min(age, Int(record.ttl))
     }

@@ -117,8 +117,6 @@ extension StatusReport {
         @Member("loaded") public var loaded = 0
         @Member("written") public var written = 0
 
-        public init() {}
-
         /// What is in memory, for a row of the text.
         var text: String {
             "\(counted(entries, "answer")), \(bytes.sizeText) of \(limit.sizeText); \(counted(hits, "hit")), \(counted(misses, "miss", "misses")), \(stale) served stale, \(refreshes) prefetched"
@@ -158,8 +156,6 @@ extension StatusReport {
         /// Seconds since the last write that was refused, and since the last such value; nil: none was.
         @Member("refused_age_seconds") public var refusedAge: Int?
         @Member("damaged_age_seconds") public var damagedAge: Int?
-
-        public init() {}
 
         /// One line.
         var text: String {

@@ -37,8 +37,8 @@ extension Secret {
     /// several lines or words: what is read is a wrong file, or has a line too much.
     static func fault(_ text: String) -> String? {
         if text.contains(where: \.isNewline) { return "has more than one line" }
-        guard let foreign = text.unicodeScalars.first(where: HostName.isInvisible) else { return nil }
-        return "holds the character \(HostName.number(of: foreign)), which no secret has"
+        guard let foreign = text.unicodeScalars.first(where: \.isInvisible) else { return nil }
+        return "holds the character \(foreign.number), which no secret has"
     }
 }
 

@@ -36,7 +36,7 @@ extension Kind where Value == Name {
     static var suffix: Kind {
         .text(
             "suffix", expected: "a name in quotes such as \"example.com\"",
-            parse: { text throws(ValueProblem) in try HostName.parse(text) })
+            parse: { text throws(ValueProblem) in try Name(host: text) })
     }
 
     /// A name that stands for itself alone; lower-cased.
@@ -45,7 +45,7 @@ extension Kind where Value == Name {
             "name", expected: "a name in quotes such as \"www.example.com\"",
             parse: { text throws(ValueProblem) in
                 guard !text.contains("*") else { throw ValueProblem("must be one name, without *") }
-                return try HostName.parse(text)
+                return try Name(host: text)
             })
     }
 }
@@ -157,23 +157,22 @@ extension Kind where Value == ProviderHost {
     }
 }
 
-/// Reads the name of a host or a suffix as people write them.
-///
-/// What could never match a name is an error: a list of such entries would protect nothing, and say nothing. Many people have
-/// lists in the syntax of another product; where it is plain what they mean, the error says how to write it here.
-enum HostName {
-    /// Marks before and behind a name that mean a suffix, or a name, in other products' lists.
-    private static let prefixes = [
-        "https://", "http://", "@@||", "||", "*.", "+.", ".", "|", "domain:", "full:", "domain-suffix,", "domain,",
-        "server=/", "address=/", "local=/",
-    ]
-    private static let suffixes: [Character] = ["^", "/", "|", "."]
+/// Marks before and behind a name that mean a suffix, or a name, in other products' lists.
+private let marksBefore = [
+    "https://", "http://", "@@||", "||", "*.", "+.", ".", "|", "domain:", "full:", "domain-suffix,", "domain,",
+    "server=/", "address=/", "local=/",
+]
+private let marksBehind: [Character] = ["^", "/", "|", "."]
 
-    /// The name, lower-cased; of the root, `.`.
-    static func parse(_ text: String) throws(ValueProblem) -> Name {
+extension Name {
+    /// Reads the name of a host or a suffix as people write them; of the root, `.`. It is lower-cased.
+    ///
+    /// What could never match a name is an error: a list of such entries would protect nothing, and say nothing. Many people
+    /// have lists in the syntax of another product; where it is plain what they mean, the error says how to write it here.
+    init(host text: String) throws(ValueProblem) {
         guard !text.isEmpty else { throw ValueProblem("is not a name") }
-        if let invisible = text.unicodeScalars.first(where: isInvisible) {
-            throw ValueProblem("is not a name: it holds the character \(number(of: invisible)), which cannot be seen")
+        if let invisible = text.unicodeScalars.first(where: \.isInvisible) {
+            throw ValueProblem("is not a name: it holds the character \(invisible.number), which cannot be seen")
         }
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
             throw ValueProblem("must be written in punycode (xn--...): only ASCII is allowed")
@@ -183,14 +182,14 @@ enum HostName {
         guard AddressPrefix(bare) == nil else {
             throw ValueProblem("is not a name, but an address or a network")
         }
-        if let foreign = text.utf8.first(where: { !isOfHosts($0) }) {
+        if let foreign = text.utf8.first(where: { !$0.isOfHosts }) {
             let shown = quoted(String(Unicode.Scalar(foreign)))
-            throw ValueProblem("is not a name: no host's has a \(shown)\(advice(on: text))")
+            throw ValueProblem("is not a name: no host's has a \(shown)\(Self.advice(on: text))")
         }
         do throws(NameError) {
-            return try Name(text).lowercased
+            self = try Name(text).lowercased
         } catch {
-            throw ValueProblem("is not a name: \(error)\(advice(on: text))")
+            throw ValueProblem("is not a name: \(error)\(Self.advice(on: text))")
         }
     }
 
@@ -202,27 +201,31 @@ enum HostName {
         }
         if text.hasPrefix("\"") || text.hasPrefix("'") { return "; write it without quotes of its own" }
         var meant = Substring(text.lowercased())
-        while let prefix = prefixes.first(where: { meant.hasPrefix($0) }) { meant = meant.dropFirst(prefix.utf8.count) }
-        while let last = meant.last, suffixes.contains(last) { meant = meant.dropLast() }
+        while let mark = marksBefore.first(where: { meant.hasPrefix($0) }) { meant = meant.dropFirst(mark.utf8.count) }
+        while let last = meant.last, marksBehind.contains(last) { meant = meant.dropLast() }
         if meant.contains(where: { $0 == "," || $0 == ";" }) { return "; write each name as an entry of its own" }
         // Behind the name: a port, a path, a server of dnsmasq's.
         meant = meant.prefix { $0 != ":" && $0 != "/" }
-        guard meant.contains("."), meant.utf8.allSatisfy(isOfHosts), (try? Name(meant)) != nil else { return "" }
+        guard meant.contains("."), meant.utf8.allSatisfy(\.isOfHosts), (try? Name(meant)) != nil else { return "" }
         return "; write \(quoted(String(meant))), which means the name and all below it where suffixes are listed"
     }
+}
 
-    private static func isOfHosts(_ byte: UInt8) -> Bool { byte.isWordByte || byte == UInt8(ascii: ".") }
+extension UInt8 {
+    fileprivate var isOfHosts: Bool { isWordByte || self == UInt8(ascii: ".") }
+}
 
+extension Unicode.Scalar {
     /// How messages name a character that they cannot show: `U+200B`.
-    static func number(of scalar: Unicode.Scalar) -> String {
-        let digits = String(scalar.value, radix: 16, uppercase: true)
+    var number: String {
+        let digits = String(value, radix: 16, uppercase: true)
         return "U+" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
     }
 
-    /// Control characters, blanks, and those that leave no trace on paper.
-    static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII { return scalar.value <= 0x20 || scalar.value == 0x7f }
-        return scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
-            || scalar.properties.generalCategory == .control
+    /// Whether it is a control character, a blank, or one of those that leave no trace on paper.
+    var isInvisible: Bool {
+        if isASCII { return value <= 0x20 || value == 0x7f }
+        return properties.isWhitespace || properties.isDefaultIgnorableCodePoint
+            || properties.generalCategory == .control
     }
 }

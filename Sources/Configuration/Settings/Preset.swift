@@ -87,7 +87,7 @@ extension Kind where Value == [PresetEntry] {
         do throws(ValueProblem) {
             let written = isWildcard ? String(key.dropFirst(2)) : key
             guard !written.contains("*") else { throw ValueProblem("may have its * only at the start, as in *.x") }
-            let name = try HostName.parse(written)
+            let name = try Name(host: written)
             guard let list else { return nil }
             guard !list.isEmpty else { throw ValueProblem("must have at least one address") }
             return PresetEntry(
@@ -174,7 +174,7 @@ struct HostsFile {
     private mutating func add(_ text: String, _ address: IPAddress, line: Int) {
         do throws(ValueProblem) {
             guard !text.contains("*") else { throw ValueProblem("has a *, which only preset.always knows") }
-            let name = try HostName.parse(text)
+            let name = try Name(host: text)
             // Every such file has localhost, and it means the same without.
             guard !name.isFixed else { return }
             guard let place = places[name] else {

@@ -185,7 +185,7 @@ struct CachePlace: ParsableArguments {
         guard let path, let name = try? Name(name) else { return nil }
         let (file, now) = (try DiskReader(path), Int64(time(nil)))
         let entries = try file.answers(of: name).map { CacheReport.Entry($0, of: file, at: now, withRecords: true) }
-        return CacheReport(entries: entries, next: nil)
+        return CacheReport(entries: entries)
     }
 }
 

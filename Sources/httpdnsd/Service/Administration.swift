@@ -131,7 +131,7 @@ extension Administration: ControlTarget {
         case .show(let name, let types, let written):
             let (answers, _) = await service.store.walks.answers(from: .start, limit: .max) { $0 == name }
             var report = CacheReport(
-                entries: answers.map { entry(of: $0, withRecords: true) }, next: nil,
+                entries: answers.map { entry(of: $0, withRecords: true) },
                 forged: Array(composition.checks.journal.entries(of: name).prefix(HijackedAddress.shown)))
             if let types { report.entries.removeAll { !types.contains($0.type) || $0.isSigned } }
             return CommandReport(report.json, report.output(for: written, types))

@@ -52,9 +52,9 @@ extension Administration {
         status.networkChangeAge = age(changes.network.changes.last)
         status.resolver = changes.network.machineResolver.rawValue
         status.nat64 = service.translation.prefix?.description ?? ""
-        status.cache = cache
+        fill(&status.cache)
         status.dnstap = service.dnstap?.status
-        status.shared = shared
+        fill(&status.shared)
         (status.flights, status.waiters) = resolver.load
         (status.queries, status.connections, _) = server.load
         if let busiest = server.busiestProgram {
@@ -98,27 +98,20 @@ extension Administration {
         return report
     }
 
-    private var cache: StatusReport.Cache {
-        var cache = StatusReport.Cache()
+    private func fill(_ cache: inout StatusReport.Cache) {
         let memory = service.memory.statistics
         (cache.entries, cache.bytes, cache.limit) = (memory.entries, memory.bytes, memory.limit)
         (cache.hits, cache.misses) = (memory.hits, memory.misses)
         cache.stale = resolver.staleAnswers
         cache.refreshes = resolver.refreshes
-        if let disk = service.disk {
-            let status = disk.status
-            cache.file = disk.path
-            cache.fileState = status.state.rawValue
-            cache.fileError = status.reason
-            cache.loaded = status.loaded
-            cache.written = status.written
-        }
-        return cache
+        guard let disk = service.disk else { return }
+        let status = disk.status
+        (cache.file, cache.fileState, cache.fileError) = (disk.path, status.state.rawValue, status.reason)
+        (cache.loaded, cache.written) = (status.loaded, status.written)
     }
 
-    private var shared: StatusReport.SharedCache {
-        var report = StatusReport.SharedCache()
-        guard let store = composition.shared?.store else { return report }
+    private func fill(_ report: inout StatusReport.SharedCache) {
+        guard let store = composition.shared?.store else { return }
         report.address = store.name
         if let backoff = store.backoff {
             (report.state, report.retry) = state(backoffUntil: backoff.nextProbe)
@@ -130,7 +123,6 @@ extension Administration {
         (report.waits, report.served) = (counters.waits, counters.served)
         (report.written, report.refused, report.damaged) = (counters.written, counters.refused, counters.damaged)
         (report.refusedAge, report.damagedAge) = (age(counters.lastRefused), age(counters.lastDamaged))
-        return report
     }
 
     private func provider(_ configured: Composition.ConfiguredProvider) -> StatusReport.Provider {

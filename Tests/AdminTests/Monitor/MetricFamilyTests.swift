@@ -33,7 +33,7 @@ import Testing
 
     @Test @Loop func `the age of a policy is there only where one is fetched, so that an alert may rest on it`() {
         func text(_ status: StatusReport) -> String {
-            Metrics.all.map { $0.text(of: status, in: .prometheus) }.joined()
+            StatusReport.metrics.map { $0.text(of: status, in: .prometheus) }.joined()
         }
         var status = StatusReport()
         #expect(!text(status).contains("signed_policy_fetch_age"))

@@ -46,22 +46,6 @@ import Testing
         return Reply(response)
     }
 
-    private struct Reply {
-        let status: Int
-        let contentType: String
-        let body: String
-        let fields: [String: String]
-        let feed: HTTPServerFeed?
-
-        init(_ response: HTTPServerResponse) {
-            status = Int(response.status.code) ?? 0
-            contentType = response.contentType?.description ?? ""
-            body = String(decoding: response.body, as: UTF8.self)
-            fields = Dictionary(uniqueKeysWithValues: response.fields.map { ($0.name.description, $0.value) })
-            feed = response.feed
-        }
-    }
-
     @Test @Loop func `metrics come as Prometheus text`() async {
         let response = await ask("/metrics")
         #expect(response.status == 200 && response.contentType == "text/plain; version=0.0.4; charset=utf-8")
