@@ -30,24 +30,19 @@ struct ControlOptions: ParsableArguments {
         throw ValidationError("--timeout \(timeout): not a duration from 1ms to 1h, such as 500ms, 10s or 2m")
     }
 
-    private func socketPath() throws -> String {
-        if let socket { return socket }
-        let path = try file.tables(["control"]).control.socket
-        guard !path.isEmpty else {
-            throw CommandFailure(
-                "\(file.path): control.socket is empty: the server is configured to have no control socket",
-                exitCode: .configuration)
-        }
-        return path
-    }
-
     /// The client of the running server. What it throws ends the command: with status 2 when the server refuses the request as
     /// wrong, else with 1. Leaves with 78 when the configuration has no control socket.
     ///
     /// - Parameter limit: the longest time of a request, unless `--timeout` says another one.
     func client(within limit: Duration = .seconds(5)) throws -> ControlClient {
-        let limit = timeout.flatMap { Configuration.duration(of: $0) } ?? limit
-        return ControlClient(socket: try socketPath(), timeout: limit)
+        let path = try socket ?? file.tables(["control"]).control.socket
+        guard !path.isEmpty else {
+            throw CommandFailure(
+                "\(file.path): control.socket is empty: the server is configured to have no control socket",
+                exitCode: .configuration)
+        }
+        return ControlClient(
+            socket: path, timeout: timeout.flatMap { Configuration.duration(of: $0) } ?? limit)
     }
 
     /// The form that was asked for.

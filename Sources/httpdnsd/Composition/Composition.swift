@@ -64,7 +64,10 @@ struct Composition {
                 maxTTL: settings.localDNS.maxTTL, limit: limit, paths: paths, loop: loop, report: report)
         }
         let localDNS =
-            old.flatMap { $0.settings.localDNS.asksLike(settings.localDNS) ? $0.localDNS : nil }
+            old.flatMap { old in
+                let (was, wanted) = (old.settings.localDNS, settings.localDNS)
+                return was.findsLike(wanted) && was.answersLike(wanted) ? old.localDNS : nil
+            }
             ?? Self.localDNS(settings, replacing: old, report: report, make)
         self.localDNS = localDNS
         // What stays over a reload goes on looking up by this one.
@@ -233,11 +236,6 @@ struct Composition {
 }
 
 extension Configuration.LocalDNSSettings {
-    /// Whether the same servers are asked in the same way; what is made of their answers may differ.
-    fileprivate func asksLike(_ other: Configuration.LocalDNSSettings) -> Bool {
-        findsLike(other) && answersLike(other)
-    }
-
     /// Whether answers are waited for and limited in the same way.
     fileprivate func answersLike(_ other: Configuration.LocalDNSSettings) -> Bool {
         timeout == other.timeout && maxTTL == other.maxTTL

@@ -63,9 +63,9 @@ struct Diagnosis {
     typealias Outcome = (check: Check, findings: [Finding]?)
 
     let outcomes: [Outcome]
+}
 
-    init(_ outcomes: [Outcome]) { self.outcomes = outcomes }
-
+extension Diagnosis {
     /// Makes the checks.
     init(_ examination: Examination, _ checks: [Check] = Check.all) throws(SystemError) {
         let deadline = ContinuousClock.now + Self.patience
@@ -156,33 +156,29 @@ struct DoctorCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let (diagnosis, status) = try examine()
-        show(VisibleText(lines: json ? diagnosis.json : diagnosis.text))
-        if let status { throw status }
-    }
-
-    /// - Returns: what is found, and the status to leave with; nil: 0.
-    private func examine() throws(SystemError) -> (Diagnosis, ExitCode?) {
         let reading = try BoundedWork { [file] in
             Result { () throws(ConfigurationRefusal) in try file.sourceOfService().check() }
         }
+        let diagnosis: Diagnosis
+        var status = ExitCode.configuration
         switch reading.value(by: .now + Self.patience) {
         case .success(let loaded):
             var examination = Examination(file: file.path, loaded: loaded)
             try examination.ask(offline: offline)
-            let diagnosis = try Diagnosis(examination)
-            return (diagnosis, diagnosis.isWell ? nil : .no)
-        case .failure(let refusal): return (Diagnosis(refused: refusal.lines, file: file.path), .configuration)
-        case nil:
-            return (Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path), .configuration)
+            diagnosis = try Diagnosis(examination)
+            status = diagnosis.isWell ? .success : .no
+        case .failure(let refusal): diagnosis = Diagnosis(refused: refusal.lines, file: file.path)
+        case nil: diagnosis = Diagnosis(refused: ["\(file.path): cannot be read in time"], file: file.path)
         }
+        show(VisibleText(lines: json ? diagnosis.json : diagnosis.text))
+        if status != .success { throw status }
     }
 }
 
 extension Diagnosis {
     /// That of a configuration that is not taken, without which no other check can be made.
     fileprivate init(refused lines: [String], file: String) {
-        self.init([
+        self.init(outcomes: [
             (
                 Check.configuration,
                 lines.map {

@@ -83,16 +83,15 @@ extension Check {
             findings += .warning(
                 "policy.missing", "no policy has come from \(policy.url) yet",
                 mend: "`httpdnsd policy show` says how its fetches go")
-        case .expired, .overdue:
+        case .expired, .overdue, .inForce:
+            let isOver = policy.state != .inForce
+            // The texts of two times in UTC have the order of the times.
+            guard isOver || policy.expires < UTCTime(milliseconds: (now + leastLeft) * 1_000).description else { break }
             findings += .warning(
-                "policy.expired", "the policy with serial \(policy.serial) expired at \(policy.expires)",
+                isOver ? "policy.expired" : "policy.ending",
+                "the policy with serial \(policy.serial) \(isOver ? "expired" : "expires") at \(policy.expires)",
                 mend: "sign it again with a higher serial and a later document.expires")
-        // The texts of two times in UTC have the order of the times.
-        case .inForce where policy.expires < UTCTime(milliseconds: (now + leastLeft) * 1_000).description:
-            findings += .warning(
-                "policy.ending", "the policy with serial \(policy.serial) expires at \(policy.expires)",
-                mend: "sign it again with a higher serial and a later document.expires")
-        case .inForce, .elsewhere: break
+        case .elsewhere: break
         }
         // A document for other machines is no fault, and its remark does not begin with the place.
         if policy.problem.hasPrefix(policy.url) {

@@ -34,15 +34,11 @@ struct PolicyFile: Sendable {
         try await NamedThread.run("policy") {
             Result { () throws(SystemError) in
                 try replaceFile(path, bytes, mode: 0o600)
-                if let tag { try store(tag, at: url, of: bytes) }
+                guard let tag, let signature = Self.firstLine(bytes) else { return }
+                let content = Array("\(url)\n".utf8) + signature + Array("\n\(tag)\n".utf8)
+                try replaceFile(tagPath, content, mode: 0o600)
             }
         }.get()
-    }
-
-    private func store(_ tag: String, at url: String, of bytes: [UInt8]) throws(SystemError) {
-        guard let signature = Self.firstLine(bytes) else { return }
-        let content = Array("\(url)\n".utf8) + signature + Array("\n\(tag)\n".utf8)
-        try replaceFile(tagPath, content, mode: 0o600)
     }
 
     /// The entity tag under which the stored document was at a URL; nil where none is known.

@@ -43,7 +43,7 @@ extension Profile {
 }
 
 /// The systems and programs for which there are profiles.
-enum ProfileSystem: String, CaseIterable {
+enum ProfileSystem: String, CaseIterable, ExpressibleByArgument {
     case ios, android, windows, firefox, chrome, linux
 }
 
@@ -218,5 +218,3 @@ struct ProfileCommand: ParsableCommand {
             }
     }
 }
-
-extension ProfileSystem: ExpressibleByArgument {}

@@ -98,7 +98,7 @@ final class RunningServer {
         }
         controlSockets?.takeFiles()
         administration.startControl(on: controlSockets)
-        if predecessor == nil { settleIn(settings, controlSockets, service, administration) }
+        if predecessor == nil { settleIn(settings, controlSockets, administration) }
         changes.start()
         announce(service.server, as: settings.log.format)
         if let predecessor {
@@ -106,7 +106,7 @@ final class RunningServer {
                 service.server.resume(await predecessor.work(clock: loop))
                 self.predecessor = nil
                 await predecessor.waitForEnd(clock: loop)
-                settleIn(settings, controlSockets, service, administration)
+                settleIn(settings, controlSockets, administration)
             }
         }
         if handover.manager != nil, let limit = ServiceManager.watchdog(processEnvironment()) {
@@ -171,16 +171,15 @@ final class RunningServer {
 
     /// Serves also monitors, and a process that is to replace this one, once no other server has their sockets.
     private func settleIn(
-        _ settings: Configuration, _ control: ControlSockets?, _ service: DNSService,
-        _ administration: Administration
+        _ settings: Configuration, _ control: ControlSockets?, _ administration: Administration
     ) {
         guard phase != .stopping else { return }
         if let endpoint = settings.control.http { administration.startMonitor(at: endpoint) }
         guard let control, let listener = control.successor else { return }
         let succession = Succession(
-            of: service, at: listener,
+            of: administration.service, at: listener,
             passing: {
-                service.server.descriptors + [
+                administration.service.server.descriptors + [
                     (.commands, [administration.controlNumber].compactMap(\.self)),
                     (.successor, [listener.number].compactMap(\.self)),
                 ]
