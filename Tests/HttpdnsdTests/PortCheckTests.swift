@@ -34,12 +34,16 @@ struct PortCheckTests {
         #expect(findings.first?.sentence.contains("127.0.0.1:53 is held by \(name) (process 77)") == true)
     }
 
-    @Test func `a server that answers on its port is well`() throws {
-        #expect(try patient("httpdnsd", isSilent: false).keys(.port) == [])
-    }
-
-    @Test func `a server that holds its port and is silent is named`() throws {
-        #expect(try patient("httpdnsd", isSilent: true).keys(.port) == ["server.silent"])
+    @Test(
+        arguments: [
+            ("httpdnsd", false, []), ("httpdnsd", true, ["server.silent"]), ("systemd", true, ["server.stopped"]),
+            // A port whose holder this user may not see is not taken for a free one.
+            (nil, false, []), (nil, true, ["port.unknown"]),
+        ] as [(String?, Bool, [String])])
+    func `a server that answers is well, and of one that does not the holder of its port says why`(
+        holder: String?, isSilent: Bool, found: [String]
+    ) throws {
+        #expect(try patient(holder, isSilent: isSilent).keys(.port) == found)
     }
 
     @Test func `another server of ours on the port is not taken for the one of the configuration`() throws {
@@ -48,15 +52,6 @@ struct PortCheckTests {
         let patient = try patient("httpdnsd", isSilent: false, status: status)
         try patient.hold(pid: 78, name: "httpdnsd", inode: 1)
         #expect(patient.keys(.port) == ["port.second"])
-    }
-
-    @Test func `a port whose holder this user may not see is not taken for a free one`() throws {
-        #expect(try patient(nil, isSilent: true).keys(.port) == ["port.unknown"])
-        #expect(try patient(nil, isSilent: false).keys(.port) == [])
-    }
-
-    @Test func `a port that systemd holds for the server means that the server does not run`() throws {
-        #expect(try patient("systemd", isSilent: true).keys(.port) == ["server.stopped"])
     }
 
     @Test func `a port that nothing holds means that the server does not run`() throws {

@@ -83,14 +83,9 @@ struct PolicyMergeTests {
         #expect(merged.preset.always.map(\.addresses) == [[.v4(0xc000_0214)], [.v4(0xc000_020a)]])
     }
 
-    @Test func `the providers that it names are asked first, and one that the machine lacks is skipped`() throws {
-        let merged = try merged("provider_order = [\"three\", \"two\"]")
-        #expect(merged.providers.map(\.name) == ["two", "one"])
-    }
-
-    @Test func `a provider that the order names twice is one provider`() throws {
-        let merged = try merged("provider_order = [\"two\", \"one\", \"two\"]")
-        #expect(merged.providers.map(\.name) == ["two", "one"])
+    @Test(arguments: ["\"three\", \"two\"", "\"two\", \"one\", \"two\""])
+    func `the providers that it names are asked first, once each, and none that is missing`(order: String) throws {
+        #expect(try merged("provider_order = [\(order)]").providers.map(\.name) == ["two", "one"])
     }
 
     @Test func `the switch sends all names to LocalDNS, and on leaves the machine's own mode`() throws {

@@ -10,15 +10,9 @@ struct LocalDNSServersTests {
         return try accepted(file, environment: environment).configuration.localDNS.groups?.map { $0.map(\.description) }
     }
 
-    @Test func `auto names no server`() throws {
+    @Test func `auto names no server, a list of servers is one group, and a list of lists a group each`() throws {
         #expect(try groups("\"auto\"") == nil)
-    }
-
-    @Test func `a list of servers is one group`() throws {
         #expect(try groups("[\"192.0.2.1\", \"192.0.2.2:5353\"]") == [["192.0.2.1:53", "192.0.2.2:5353"]])
-    }
-
-    @Test func `a list of lists is a group each`() throws {
         let text = "[[\"10.8.0.1\"],\n  [\"192.168.1.1\", \"192.168.1.2\"]]"
         #expect(try groups(text) == [["10.8.0.1:53"], ["192.168.1.1:53", "192.168.1.2:53"]])
         #expect(try groups("[[\"10.8.0.1\"]]") == [["10.8.0.1:53"]])
