@@ -85,12 +85,15 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: cold,
+            exclude: ["no-unwind-tables.ld"], swiftSettings: cold,
             linkerSettings: [
                 .unsafeFlags(
                     ["-use-ld=lld"]
                         + [
                             "--icf=all", "--no-export-dynamic", "-z", "now", "-z", "pack-relative-relocs",
+                            // Nothing unwinds: no exceptions, and debuggers walk frame pointers.
+                            "--no-eh-frame-hdr",
+                            "-T", "\(Context.packageDirectory)/Sources/httpdnsd/no-unwind-tables.ld",
                         ].flatMap { ["-Xlinker", $0] },
                     .when(configuration: .release))
             ]),
