@@ -36,7 +36,8 @@ import Testing
         let loop = TestServer.loop
         return CertificateKeeper(
             try files.read(), for: terms, on: loop, clock: clock, events: EventLog(recorder.logger, clock: loop),
-            time: { time ?? terms.context?.validity.lowerBound ?? 0 })
+            // An hour later: certificates made meanwhile are valid, too.
+            time: { time ?? (terms.context?.validity.lowerBound).map { $0 + 3_600 } ?? 0 })
     }
 
     @Test @Loop func `files that a reload names are used from then on, the same ones too, and watched`() async throws {
