@@ -103,12 +103,14 @@ struct ReplyTests {
         #expect(plain.edns == nil)
     }
 
-    @Test func `a stale answer has TTL 30 and its extended error`() throws {
+    @Test(arguments: [0, 300])
+    func `a stale answer has TTL 30 and its extended error, however long that is`(more: Int) throws {
         let query = TestQuery("example.com", edns: EDNS())
+        let error = ExtendedError(.staleAnswer, stale.text + String(repeating: "x", count: more))
         let reply = try MessageParser.parse(
-            try answered(query, records: 3, aging: .stale, options: .init(error: stale)))
+            try answered(query, records: 3, aging: .stale, options: .init(error: error)))
         #expect(reply.answers.map(\.ttl) == [30, 30, 30])
-        #expect(reply.edns?.options == [stale.option])
+        #expect(reply.edns?.options == [error.option])
     }
 
     @Test func `a keepalive time-out is sent only when given`() throws {

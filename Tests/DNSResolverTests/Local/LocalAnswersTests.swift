@@ -236,8 +236,15 @@ struct LocalAnswersTests {
         }
     }
 
-    @Test func `a class other than IN is not implemented`() throws {
-        guard case .refusal(.notImplemented, _)? = try reply("x", .a, class: RecordClass(rawValue: 4)) else {
+    @Test(
+        arguments: [
+            (.a, RecordClass(rawValue: 4)), (RecordType(rawValue: 249), .internet),
+            (RecordType(rawValue: 253), .internet),
+        ] as [(RecordType, RecordClass)])
+    func `a class other than IN is not implemented, nor a type that is no record's`(
+        type: RecordType, class: RecordClass
+    ) throws {
+        guard case .refusal(.notImplemented, _)? = try reply("x", type, class: `class`) else {
             Issue.record("not turned away")
             return
         }

@@ -127,10 +127,13 @@ struct QueryHandlerTests {
         #expect(try answer("198.51.101.7") == [192, 0, 2, 4])
     }
 
-    @Test func `a query is counted once, whether it is a hit for all, for a network, or none`() throws {
+    @Test(arguments: [false, true])
+    func `a query is counted once, whether it is a hit for all, for a network, or none`(hasOption: Bool) throws {
         try store(0xc000_0201, for: .undisclosed)
+        // The option of a keepalive time-out, which the reply has then.
+        let query = hasOption ? query([11: 1], then: opt([0, 11, 0, 0])) : query([:])
         for client in ["127.0.0.1", "127.0.0.2", "198.51.100.1"] {
-            _ = try handle(query([:]), from: client, allow: "0.0.0.0/0", scoping: ClientScoping(bits: 24))
+            _ = try handle(query, from: client, over: .tcp, allow: "0.0.0.0/0", scoping: ClientScoping(bits: 24))
         }
         #expect(cache.statistics.hits == 2)
         #expect(cache.statistics.misses == 1)

@@ -29,6 +29,13 @@ struct WasteTests {
         #expect(race.asked.first { $0.place == 1 } == .init(300, 1, .both))
     }
 
+    @Test func `a family that yields waits 0.3 s from the beginning, whenever the other one was asked`() {
+        var rules = RaceRules(.httpdnsOnly, [RaceRules.Source(provider: 0, health: .probed)])
+        rules.yielding = .aaaa
+        let race = ScriptedRace(rules, [(0, .joined(1, .aaaa)), (100, .probed(0, isUp: true))], until: 300)
+        #expect(race.asked == [.init(100, 0, .a), .init(300, 0, .aaaa)])
+    }
+
     @Test func `C1: after the first provider's answer no other source is asked`() {
         let race = ScriptedRace(
             RaceRules(.httpdnsFirst, [.first, .second, .third]),
