@@ -133,7 +133,9 @@ struct QueryHandlerTests {
         // The option of a keepalive time-out, which the reply has then.
         let query = hasOption ? query([11: 1], then: opt([0, 11, 0, 0])) : query([:])
         for client in ["127.0.0.1", "127.0.0.2", "198.51.100.1"] {
-            _ = try handle(query, from: client, over: .tcp, allow: "0.0.0.0/0", scoping: ClientScoping(bits: 24))
+            _ = try handle(
+                query, from: client, over: hasOption ? .tcp : .udp, allow: "0.0.0.0/0",
+                scoping: ClientScoping(bits: 24))
         }
         #expect(cache.statistics.hits == 2)
         #expect(cache.statistics.misses == 1)
