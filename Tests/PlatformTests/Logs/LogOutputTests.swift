@@ -7,6 +7,9 @@ import Testing
 @testable import Platform
 
 struct LogWriterTests {
+    // What a test waits for may be done on the loop.
+    init() { _ = LoopRunner.shared }
+
     /// A writer to a pipe that only the test reads.
     private final class Fixture {
         let writer: LogWriter

@@ -6,6 +6,9 @@ import Testing
 /// and by the `openssl` command, which is the reference. Not on the loop: the server and the command block the thread.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct LimboTests {
+    // What a test waits for may be done on the loop.
+    init() { _ = LoopRunner.shared }
+
     /// The verdicts on a case.
     private struct Verdicts {
         let id: String
